@@ -1,0 +1,100 @@
+// Package flow names conversations: their keys, numbers, directions and
+// community_id. It imports nothing of netwhy.
+package flow
+
+import (
+	"bytes"
+	"encoding/binary"
+	"net/netip"
+)
+
+// IANA protocol numbers that the core tells apart.
+const (
+	ICMP   = 1
+	TCP    = 6
+	UDP    = 17
+	ICMPv6 = 58
+	SCTP   = 132
+)
+
+// Key identifies a conversation in either direction. It is comparable and holds
+// no pointer: a table of a million keys costs the garbage collector nothing.
+type Key struct {
+	A, B         [16]byte // lower and higher endpoint; IPv4 as ::ffff:a.b.c.d
+	PortA, PortB uint16
+	Realm        uint32 // what keeps equal addresses apart; 0 in the plain case
+	Proto        uint8  // IANA number of the innermost IP packet's payload
+}
+
+// NewKey orders the endpoints of one packet into a Key and tells whether the
+// packet's source is endpoint A.
+func NewKey(proto uint8, src, dst [16]byte, sport, dport uint16, realm uint32) (k Key, srcIsA bool) {
+	c := bytes.Compare(src[:], dst[:])
+	srcIsA = c < 0 || c == 0 && sport <= dport
+	if srcIsA {
+		return Key{A: src, B: dst, PortA: sport, PortB: dport, Realm: realm, Proto: proto}, true
+	}
+	return Key{A: dst, B: src, PortA: dport, PortB: sport, Realm: realm, Proto: proto}, false
+}
+
+// Hash mixes the key into 64 bits. It is the same for both directions, since a
+// key is.
+func (k *Key) Hash() uint64 {
+	const m = 0x9E3779B97F4A7C15
+	h := binary.LittleEndian.Uint64(k.A[0:])
+	h = mix(h^m, binary.LittleEndian.Uint64(k.A[8:]))
+	h = mix(h, binary.LittleEndian.Uint64(k.B[0:]))
+	h = mix(h, binary.LittleEndian.Uint64(k.B[8:]))
+	return mix(h, uint64(k.PortA)<<48|uint64(k.PortB)<<32|uint64(k.Realm)<<8^uint64(k.Proto))
+}
+
+func mix(h, v uint64) uint64 {
+	h ^= v
+	h *= 0xff51afd7ed558ccd
+	return h ^ h>>32
+}
+
+// AddrA and AddrB return the endpoints for the edges of the program.
+func (k *Key) AddrA() netip.AddrPort { return netip.AddrPortFrom(Addr(k.A), k.PortA) }
+
+// AddrB is the other endpoint.
+func (k *Key) AddrB() netip.AddrPort { return netip.AddrPortFrom(Addr(k.B), k.PortB) }
+
+// Addr turns sixteen bytes of a key into an address, IPv4 where it is one.
+func Addr(b [16]byte) netip.Addr { return netip.AddrFrom16(b).Unmap() }
+
+// From4 writes an IPv4 address in the sixteen bytes of a key.
+func From4(b []byte) (a [16]byte) {
+	a[10], a[11] = 0xff, 0xff
+	copy(a[12:], b)
+	return a
+}
+
+// ID is the number of a conversation: Wireshark's tcp.stream or udp.stream.
+// The zero ID is no conversation.
+type ID struct {
+	Proto  uint8 // TCP or UDP; 0: none
+	Stream uint32
+}
+
+// Valid reports whether the ID names a conversation.
+func (id ID) Valid() bool { return id.Proto != 0 }
+
+// Dir is a direction within a conversation.
+type Dir uint8
+
+// The client is who opened the conversation (sent the SYN, or was first seen).
+const (
+	ToServer Dir = iota
+	ToClient
+)
+
+// Reverse returns the other direction.
+func (d Dir) Reverse() Dir { return d ^ 1 }
+
+func (d Dir) String() string {
+	if d == ToServer {
+		return "to server"
+	}
+	return "to client"
+}

@@ -1,0 +1,3 @@
+module netwhy
+
+go 1.26.8
