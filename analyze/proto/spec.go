@@ -1,0 +1,78 @@
+package proto
+
+import (
+	"netwhy/analyze/finding"
+	"netwhy/analyze/flow"
+)
+
+// Transport is a set of what can carry a protocol.
+type Transport uint8
+
+// Carriers. Link is everything that is not IP (ARP, LLDP, STP ...), IP every IP
+// protocol without ports but ICMP (OSPF, VRRP, IGMP ...).
+const (
+	TCP Transport = 1 << iota
+	UDP
+	ICMP // both versions
+	IP
+	Link
+)
+
+// Verdict is what a probe says of the first bytes of a conversation.
+type Verdict uint8
+
+// Verdicts of a probe.
+const (
+	No       Verdict = iota // not this protocol: never asked again
+	NeedMore                // too few bytes to tell
+	Likely                  // may be it: taken when nobody is certain, or when the port agrees
+	Certain
+)
+
+// Spec is one analyzer, declared. Ports only order the probing; content decides.
+type Spec struct {
+	Name    string // Wireshark's short name of the protocol: "dns", "tls", "http"
+	Doc     string // one line with the RFC
+	Carrier Transport
+	Ports   []uint16 // TCP and UDP
+	Numbers []uint16 // Link: ethertypes (and LLC SAPs below 0x100); IP: protocol numbers
+	// Probe looks at the first bytes in one direction (one datagram for UDP,
+	// the frame's payload for IP and Link). It is pure. nil: Certain.
+	Probe func(dir flow.Dir, b []byte) Verdict
+	// New makes the state of one conversation; it is called only after a probe
+	// said yes. For ICMP, IP and Link there is one state per pair of hosts.
+	New   func() Analyzer
+	Codes []finding.Def
+}
+
+// End tells an analyzer why its conversation is over.
+type End uint8
+
+// Reasons of an end.
+const (
+	Closed  End = iota // FIN in both directions
+	Reset              // RST
+	Idle               // nothing for long
+	Evicted            // memory was needed
+	Over               // the capture ended
+)
+
+// Analyzer reads one conversation. Calls come from one goroutine, in capture
+// order. A panic or an error detaches it; what it said before stands.
+type Analyzer interface {
+	// Data takes the next in-order bytes of one direction (TCP), one datagram
+	// (UDP), or one message (others), and returns how many bytes it used.
+	// For TCP, unused bytes are offered again together with those that follow,
+	// up to MaxBuffered; for the others what is not used is dropped.
+	// b is valid during the call only.
+	Data(s *Scope, dir flow.Dir, b []byte) (used int, err error)
+	// Gap tells that n bytes of one direction were not captured. What was
+	// unused before the gap is gone. An error detaches the analyzer.
+	Gap(s *Scope, dir flow.Dir, n int) error
+	// End is called once, last.
+	End(s *Scope, why End)
+}
+
+// MaxBuffered bounds the unused bytes kept for an analyzer in each direction of
+// a TCP conversation. An analyzer that wants more must use what it has.
+const MaxBuffered = 64 << 10
