@@ -162,8 +162,8 @@ type Summary struct {
 	End             End
 	EndFrame        uint64
 	ECN             bool
-	App             string // protocol found on it: "http", "tls", ...; empty: none recognised
-	Name            string // server name known from SNI, HTTP Host or DNS; hostile
+	App             string            // protocol found on it: "http", "tls", ...; empty: none recognised
+	Name            string            // server name known from SNI, HTTP Host or DNS; hostile
 	Attr            map[string]string // facts of analyzers: "ja3", "alpn", "tls.version", ...; hostile
 	Exchanges       uint32
 	FailedExchanges uint32

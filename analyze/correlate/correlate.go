@@ -55,7 +55,7 @@ type ICMPError struct {
 	V6         bool
 	MTU        uint16 // of fragmentation needed and packet too big; 0: none told
 	Quoted     flow.Key
-	QuotedSrcA bool // the quoted packet went from A to B
+	QuotedSrcA bool    // the quoted packet went from A to B
 	QuotedID   flow.ID // conversation quoted, if it is in the capture
 	TTL        uint8   // of the packet that carries the error
 }

@@ -57,7 +57,8 @@ type Scope struct {
 	ServerEnd  netip.AddrPort // Server
 	Facts      *Facts         // of the conversation; nil for ICMP, IP and Link
 	Next       *Handover      // where Become and Inner leave their wish; nil where there is no stream
-	Conv       uint32         // the lane's number of the conversation, for the sink
+	Conv       uint32         // the lane's number of the conversation, for the sink; 0: none
+	Copy       bool           // Duplicate
 	Out        Sink
 }
 
@@ -88,6 +89,10 @@ func (s *Scope) Now() int64 { return s.At }
 
 // Frame is the number of that frame.
 func (s *Scope) Frame() uint64 { return s.FrameNo }
+
+// Duplicate reports that the frame is a copy which the capture point made (a
+// mirror port): it counts in counters, and is no second event.
+func (s *Scope) Duplicate() bool { return s.Copy }
 
 // Began is the time and frame of the first byte at hand (b[0] of Data): with
 // Now it bounds a message that came in several segments.

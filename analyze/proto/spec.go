@@ -40,7 +40,8 @@ type Spec struct {
 	// the frame's payload for IP and Link). It is pure. nil: Certain.
 	Probe func(dir flow.Dir, b []byte) Verdict
 	// New makes the state of one conversation; it is called only after a probe
-	// said yes. For ICMP, IP and Link there is one state per pair of hosts.
+	// said yes. For ICMP, IP and Link there is one state for the whole capture,
+	// and dir is always ToServer: who talks to whom is in the Packet.
 	New   func() Analyzer
 	Codes []finding.Def
 }
