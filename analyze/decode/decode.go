@@ -1,0 +1,145 @@
+package decode
+
+import (
+	"encoding/binary"
+	"math"
+
+	"netwhy/analyze/flow"
+	"netwhy/capture/packet"
+)
+
+// maxLayers bounds how deep headers may be nested: more than any honest network
+// has, few enough that a crafted frame costs no more than a normal one.
+const maxLayers = 24
+
+// decoder is the state of one Decode: it lives on the stack.
+type decoder struct {
+	p     *Packet
+	b     []byte // captured bytes up to the end of the layer at hand
+	wire  int    // offset behind the layer's last byte on the wire; never below len(b)
+	depth int
+}
+
+// Decode reads one frame into p. data are its captured bytes, wireLen its
+// length on the wire. It never fails: what could not be read is told in p.Err.
+func Decode(link packet.LinkType, data []byte, wireLen uint32, p *Packet) {
+	if len(data) > math.MaxInt32 {
+		data = data[:math.MaxInt32]
+	}
+	p.reset()
+	d := decoder{p: p, b: data, wire: max(len(data), int(wireLen))}
+	p.End = uint32(len(data))
+	if link == packet.LinkEthernet {
+		d.ethernet(0)
+	} else {
+		d.link(link)
+	}
+	p.finish()
+}
+
+func (p *Packet) reset() {
+	*p = Packet{L2: None, L3: None, L4: None, Payload: None}
+}
+
+// finish sets what depends on the whole frame.
+func (p *Packet) finish() {
+	if p.L4 == None {
+		p.L4 = p.End
+	}
+	if p.Payload == None {
+		p.Payload = p.End
+	}
+	switch {
+	case p.Kind == KindFragment:
+		p.Broadcast = true
+	case p.Quote.Valid:
+		p.Hash = fold(p.Quote.Key.Hash())
+	default:
+		p.Hash = fold(p.Key.Hash())
+	}
+}
+
+func fold(h uint64) uint32 { return uint32(h ^ h>>32) }
+
+// need reports whether n bytes are captured at off, and notes why not.
+func (d *decoder) need(off, n int) bool {
+	if off+n <= len(d.b) {
+		return true
+	}
+	d.missing(off + n)
+	return false
+}
+
+// missing notes that the bytes before end were not captured or never were.
+func (d *decoder) missing(end int) {
+	if end <= d.wire {
+		d.fail(Short)
+	} else {
+		d.fail(Truncated)
+	}
+}
+
+func (d *decoder) fail(r Reason) {
+	if d.p.Err == NoError {
+		d.p.Err = r
+	}
+}
+
+// cut ends the layer at hand at an offset of the wire, if that is earlier.
+func (d *decoder) cut(end int) {
+	if end < d.wire {
+		d.wire = end
+	}
+	if end < len(d.b) {
+		d.b = d.b[:end]
+	}
+	d.p.End = uint32(len(d.b))
+}
+
+// deeper counts a layer and reports whether one more is allowed.
+func (d *decoder) deeper() bool {
+	d.depth++
+	if d.depth > maxLayers {
+		d.fail(TooDeep)
+		return false
+	}
+	return true
+}
+
+func (d *decoder) u16(off int) uint16 { return binary.BigEndian.Uint16(d.b[off:]) }
+func (d *decoder) u32(off int) uint32 { return binary.BigEndian.Uint32(d.b[off:]) }
+
+// enter notes a tunnel; the outermost one is kept.
+func (d *decoder) enter(t TunnelKind) {
+	if d.p.Tunnel == NoTunnel {
+		d.p.Tunnel = t
+	}
+}
+
+// conversation notes that the frame is part of the conversation Key.
+func (d *decoder) conversation() {
+	p := d.p
+	if int(p.NConvs) < MaxConvs {
+		c := &p.Convs[p.NConvs]
+		c.Key, c.SrcIsA, c.Quoted = p.Key, p.SrcIsA, false
+		p.NConvs++
+	}
+}
+
+// ports completes a key whose addresses are set.
+func (d *decoder) ports(src, dst uint16) {
+	p := d.p
+	p.SrcPort, p.DstPort = src, dst
+	setPorts(&p.Key, &p.SrcIsA, src, dst)
+}
+
+func setPorts(k *flow.Key, srcIsA *bool, src, dst uint16) {
+	if k.A == k.B {
+		*srcIsA = src <= dst
+	}
+	if *srcIsA {
+		k.PortA, k.PortB = src, dst
+	} else {
+		k.PortA, k.PortB = dst, src
+	}
+}

@@ -1,0 +1,225 @@
+package decode
+
+import "encoding/binary"
+
+const icmpHeaderLen = 8
+
+// ICMP types whose message quotes the packet that caused it (RFC 792).
+const (
+	icmpUnreachable  = 3
+	icmpSourceQuench = 4
+	icmpRedirect     = 5
+	icmpTimeExceeded = 11
+	icmpParameter    = 12
+)
+
+// ICMPv6 types (RFC 4443). All types below 128 are errors.
+const (
+	icmp6Unreachable = 1
+	icmp6TooBig      = 2
+	icmp6Time        = 3
+	icmp6Parameter   = 4
+)
+
+const codeFragNeeded = 4
+
+// icmp reads ICMP or ICMPv6.
+func (d *decoder) icmp(off int, kind Kind) {
+	p := d.p
+	if kind == KindICMP {
+		p.Protos.Add(ICMP)
+	} else {
+		p.Protos.Add(ICMPv6)
+	}
+	if !d.need(off, 2) {
+		return
+	}
+	p.Kind = kind
+	p.ICMPType, p.ICMPCode = d.b[off], d.b[off+1]
+	p.L4 = uint32(off)
+	at := off + icmpHeaderLen
+	p.Payload = min(uint32(at), p.End)
+	p.PayloadLen = uint32(max(d.wire-at, 0))
+	if !d.need(off, icmpHeaderLen) {
+		return
+	}
+	if kind == KindICMP {
+		switch p.ICMPType {
+		case icmpUnreachable, icmpSourceQuench, icmpRedirect, icmpTimeExceeded, icmpParameter:
+			if p.ICMPType == icmpUnreachable && p.ICMPCode == codeFragNeeded {
+				p.Quote.MTU = uint32(d.u16(off + 6)) // RFC 1191, 4
+			}
+			d.quote(at)
+		}
+		return
+	}
+	switch p.ICMPType {
+	case icmp6Unreachable, icmp6TooBig, icmp6Time, icmp6Parameter:
+		if p.ICMPType == icmp6TooBig {
+			p.Quote.MTU = d.u32(off + 4)
+		}
+		d.quote(at)
+	}
+}
+
+// quote reads as much as there is of the packet that an error quotes.
+func (d *decoder) quote(off int) {
+	if off >= len(d.b) {
+		return
+	}
+	q := &d.p.Quote
+	q.At = uint32(off)
+	switch d.b[off] >> 4 {
+	case 4:
+		d.quote4(q, off)
+	case 6:
+		d.quote6(q, off)
+	}
+	if q.Valid && (q.Proto == protoTCP || q.Proto == protoUDP) && q.HasPorts && d.p.NConvs < MaxConvs {
+		d.p.Convs[d.p.NConvs] = Conv{Key: q.Key, SrcIsA: q.SrcIsA, Quoted: true}
+		d.p.NConvs++
+	}
+}
+
+func (d *decoder) quote4(q *Quote, off int) {
+	if off+ipv4HeaderLen > len(d.b) {
+		return
+	}
+	h := d.b[off : off+ipv4HeaderLen]
+	hl := int(h[0]&15) * 4
+	if hl < ipv4HeaderLen {
+		return
+	}
+	q.Valid = true
+	q.Proto, q.TTL = h[9], h[8]
+	q.IPID = binary.BigEndian.Uint16(h[4:])
+	q.Len = uint32(binary.BigEndian.Uint16(h[2:]))
+	key4(&q.Key, &q.SrcIsA, h[12:20], h[9])
+	if binary.BigEndian.Uint16(h[6:])&0x1fff == 0 {
+		d.quotePorts(q, off+hl)
+	}
+}
+
+func (d *decoder) quote6(q *Quote, off int) {
+	if off+ipv6HeaderLen > len(d.b) {
+		return
+	}
+	h := d.b[off : off+ipv6HeaderLen]
+	q.Valid = true
+	q.Proto, q.TTL = h[6], h[7]
+	q.Len = uint32(binary.BigEndian.Uint16(h[4:])) + ipv6HeaderLen
+	key6(&q.Key, &q.SrcIsA, h[8:40], h[6])
+	at := off + ipv6HeaderLen
+	for range maxLayers {
+		n := 0
+		switch q.Proto {
+		case protoHopOpts, protoRouting, protoDstOpts, protoMobility, protoHIP, protoShim6:
+			if at+8 > len(d.b) {
+				return
+			}
+			n = int(d.b[at+1])*8 + 8
+		case protoFragment:
+			if at+8 > len(d.b) {
+				return
+			}
+			n = 8
+			if d.u16(at+2)&^7 != 0 {
+				q.Proto = d.b[at]
+				q.Key.Proto = q.Proto
+				return
+			}
+		default:
+			d.quotePorts(q, at)
+			return
+		}
+		q.Proto = d.b[at]
+		q.Key.Proto = q.Proto
+		at += n
+	}
+}
+
+func (d *decoder) quotePorts(q *Quote, at int) {
+	switch q.Proto {
+	case protoTCP, protoUDP, protoSCTP, protoDCCP, protoUDPLite:
+	default:
+		return
+	}
+	if at+4 > len(d.b) {
+		return
+	}
+	q.HasPorts = true
+	setPorts(&q.Key, &q.SrcIsA, d.u16(at), d.u16(at+2))
+	if q.Proto == protoTCP && at+8 <= len(d.b) {
+		q.Seq, q.HasSeq = d.u32(at+4), true
+	}
+}
+
+// QuotedSrc returns the source address of the quoted packet.
+func (q *Quote) QuotedSrc() [16]byte {
+	if q.SrcIsA {
+		return q.Key.A
+	}
+	return q.Key.B
+}
+
+// other reads transport protocols other than TCP and UDP.
+func (d *decoder) other(proto uint8, off int) {
+	switch proto {
+	case protoICMP:
+		d.icmp(off, KindICMP)
+	case protoICMPv6:
+		d.icmp(off, KindICMPv6)
+	case protoSCTP:
+		d.sctp(off)
+	case protoIPv4, protoIPv6, protoGRE, protoEtherIP, protoMPLS, protoAH, protoL2TP:
+		d.ipTunnel(proto, off)
+	default:
+		d.opaque(proto, off)
+	}
+}
+
+// sctp reads the common header (RFC 9260, 3.1). Its chunks are not walked here.
+func (d *decoder) sctp(off int) {
+	p := d.p
+	p.Protos.Add(SCTP)
+	if !d.need(off, 12) {
+		return
+	}
+	p.Kind = KindSCTP
+	d.ports(d.u16(off), d.u16(off+2))
+	p.L4, p.Payload = uint32(off), uint32(off+12)
+	p.PayloadLen = uint32(d.wire - off - 12)
+}
+
+// opaque names protocols whose payload is nobody's concern here.
+func (d *decoder) opaque(proto uint8, off int) {
+	p := d.p
+	p.PayloadLen = uint32(max(d.wire-off, 0))
+	switch proto {
+	case protoIGMP:
+		p.Protos.Add(IGMP)
+	case protoOSPF:
+		p.Protos.Add(OSPF)
+	case protoVRRP:
+		p.Protos.Add(VRRP)
+	case protoESP:
+		p.Protos.Add(ESP)
+	case protoEIGRP:
+		p.Protos.Add(EIGRP)
+	case protoPIM:
+		p.Protos.Add(PIM)
+	case protoRSVP:
+		p.Protos.Add(RSVP)
+	case protoIPComp:
+		p.Protos.Add(IPComp)
+	case protoDCCP, protoUDPLite:
+		if proto == protoDCCP {
+			p.Protos.Add(DCCP)
+		} else {
+			p.Protos.Add(UDPLite)
+		}
+		if d.need(off, 4) {
+			d.ports(d.u16(off), d.u16(off+2))
+		}
+	}
+}
