@@ -169,5 +169,9 @@ type Summary struct {
 	FailedExchanges uint32
 	Worst           *Exchange // the exchange that took longest by avoidable time
 	Turns           uint32
-	Score           int64 // ns lost by avoidable parts: ranks the worst connections
+	Findings        uint32 // of this conversation
+	Copies          uint64 // frames that a mirror port copied
+	Offload         bool   // segments above the MTU, or checksums left to the NIC
+	Vantage         string // where the tap is: client, server, middle; empty: unknown
+	Score           int64  // ns lost by avoidable parts: ranks the worst connections
 }

@@ -1,5 +1,13 @@
 package conn
 
+// Places where a capture can be taken.
+const (
+	AtClient = "client"
+	AtServer = "server"
+	Between  = "middle"
+	AnyPlace = "unknown"
+)
+
 // Trust is how far a capture can be believed (contract: "trust").
 type Trust struct {
 	Vantage             string // client, server, middle or unknown

@@ -4,6 +4,7 @@ package finding
 
 import (
 	"net/netip"
+	"slices"
 
 	"netwhy/analyze/flow"
 )
@@ -111,6 +112,23 @@ func (e *Evidence) Add(frame uint64, at int64) {
 		return
 	}
 	e.Frames[MaxFrames-1] = frame
+}
+
+// Join adds the occurrences of o, which begin no earlier than those of e.
+func (e *Evidence) Join(o *Evidence) {
+	frames := make([]uint64, 0, len(e.Frames)+len(o.Frames))
+	frames = append(append(frames, e.Frames...), o.Frames...)
+	slices.Sort(frames)
+	frames = slices.Compact(frames)
+	if n := len(frames); n > MaxFrames {
+		frames[MaxFrames-1] = frames[n-1]
+		frames = frames[:MaxFrames]
+	}
+	e.Frames = frames
+	e.Count += o.Count
+	if o.Last > e.Last {
+		e.Last, e.End = o.Last, o.End
+	}
 }
 
 // Finding is a symptom with its proof.

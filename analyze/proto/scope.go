@@ -32,6 +32,12 @@ type Event struct {
 	Body  any     // a type of the package that published it
 }
 
+// Named is what events implement that tie names to addresses (answers of a
+// lookup), so that reports and correlators can name hosts.
+type Named interface {
+	NamedAddrs() (name string, addrs []netip.Addr)
+}
+
 // Sink receives what analyzers say. The lanes of package analyze are one;
 // prototest has another.
 type Sink interface {

@@ -31,8 +31,9 @@ const (
 
 // Spec is one analyzer, declared. Ports only order the probing; content decides.
 type Spec struct {
-	Name    string // Wireshark's short name of the protocol: "dns", "tls", "http"
-	Doc     string // one line with the RFC
+	Name    string   // Wireshark's short name of the protocol: "dns", "tls", "http"
+	Doc     string   // one line with the RFC
+	Also    []string // further names that Scope.Carries may use
 	Carrier Transport
 	Ports   []uint16 // TCP and UDP
 	Numbers []uint16 // Link: ethertypes (and LLC SAPs below 0x100); IP: protocol numbers
