@@ -1,0 +1,165 @@
+package capture
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+)
+
+// options walks the options of a block from byte at on. A fault is an option
+// that does not fit its block: then the writer and this reader disagree about
+// the whole block.
+func (p *pcapngReader) options(block []byte, at int, each func(code uint16, value []byte)) string {
+	end := len(block) - blockTrailer
+	for at+4 <= end {
+		code, n := p.u16(block[at:]), int(p.u16(block[at+2:]))
+		at += 4
+		if code == 0 { // opt_endofopt
+			return ""
+		}
+		if n > end-at {
+			return fmt.Sprintf("an option %d of %d bytes does not fit its block (%d bytes left)", code, n, end-at)
+		}
+		if each != nil {
+			each(code, block[at:at+n:at+n])
+		}
+		at += (n + 3) &^ 3
+	}
+	return ""
+}
+
+func optionText(v []byte) string {
+	if i := bytes.IndexByte(v, 0); i >= 0 { // some writers count the C string's end
+		v = v[:i]
+	}
+	return string(v)
+}
+
+// drops reads epb_dropcount: frames lost since the one before on this
+// interface. A bad option here costs nothing: the frame itself is whole.
+func (p *pcapngReader) drops(block []byte, at int, i *ngInterface, st *walk) {
+	end := len(block) - blockTrailer
+	for at+4 <= end {
+		code, n := p.u16(block[at:]), int(p.u16(block[at+2:]))
+		at += 4
+		if code == 0 || n > end-at {
+			return
+		}
+		if code == 4 && n >= 8 {
+			st.interfaces.list[i.index].DroppedKernel += p.u64(block[at:])
+		}
+		at += (n + 3) &^ 3
+	}
+}
+
+// stats reads an interface statistics block, section 4.6. Its numbers are
+// totals since the start, so the last block counts; and they include what
+// epb_dropcount told frame by frame.
+func (p *pcapngReader) stats(block []byte, st *walk) string {
+	if len(block) < statsFixed+blockTrailer {
+		return fmt.Sprintf("an interface statistics block of %d bytes; at least %d are needed", len(block), statsFixed+blockTrailer)
+	}
+	number := p.u32(block[8:])
+	if number >= uint32(len(p.ifaces)) { //nolint:gosec // bounded by maxInterfaces
+		return "" // of nothing that is known: no reason to lose the frames that follow
+	}
+	d := &st.interfaces.list[p.ifaces[number].index]
+	// A damaged option is no reason either; what stood before it counts.
+	_ = p.options(block, statsFixed, func(code uint16, v []byte) {
+		switch {
+		case code == 5 && len(v) >= 8: // isb_ifdrop
+			d.DroppedInterface = max(d.DroppedInterface, p.u64(v))
+		case code == 7 && len(v) >= 8: // isb_osdrop
+			d.DroppedKernel = max(d.DroppedKernel, p.u64(v))
+		}
+	})
+	return ""
+}
+
+// secrets keeps the contents of a decryption secrets block, section 4.7, if
+// they are a TLS key log.
+func (p *pcapngReader) secrets(block []byte, st *walk) string {
+	const tlsKeyLog = 0x544c534b
+	if len(block) < secretsFixed+blockTrailer || p.u32(block[8:]) != tlsKeyLog {
+		return ""
+	}
+	n := p.u32(block[12:])
+	if int64(n) > int64(len(block)-secretsFixed-blockTrailer) || n > maxSecretsBytes {
+		return ""
+	}
+	st.secrets = append(st.secrets, slices.Clone(block[secretsFixed:secretsFixed+int(n)]))
+	return ""
+}
+
+// defaultResolution is if_tsresol where the option is absent: microseconds.
+const defaultResolution = 6
+
+// timeUnit turns the ticks of an interface into nanoseconds.
+type timeUnit struct {
+	power  uint8 // if_tsresol: 10^-n, or with the top bit 2^-n seconds
+	offset int64 // if_tsoffset, seconds
+
+	perSecond uint64 // ticks; 0: a power of two above 2^63, or of ten above 10^19
+	times     uint64 // nanoseconds of a tick where that is a whole number, else 0
+	shift     uint   // the power of two, where it is one
+}
+
+func (u *timeUnit) prepare() {
+	n := uint(u.power & 0x7f)
+	if u.power&0x80 != 0 {
+		u.shift = n
+		if n < 64 {
+			u.perSecond = 1 << n
+		}
+		return
+	}
+	if n > 19 { // a tick is less than 10^-19 s: 2^64 of them are under two seconds
+		return
+	}
+	u.perSecond = 1
+	for range n {
+		u.perSecond *= 10
+	}
+	if n <= 9 {
+		u.times = 1e9 / u.perSecond
+	}
+}
+
+// nanos returns the time since 1970-01-01 UTC, saturated to what int64 holds.
+func (u *timeUnit) nanos(ticks uint64) int64 {
+	if u.times != 0 && u.offset == 0 {
+		if hi, lo := bits.Mul64(ticks, u.times); hi == 0 && lo <= math.MaxInt64 {
+			return int64(lo)
+		}
+		return math.MaxInt64
+	}
+	var seconds, rest uint64
+	switch {
+	case u.perSecond != 0:
+		seconds = ticks / u.perSecond
+		hi, lo := bits.Mul64(ticks%u.perSecond, 1e9)
+		rest, _ = bits.Div64(hi, lo, u.perSecond) // hi < perSecond, because the first factor is
+	case u.power&0x80 != 0:
+		hi, _ := bits.Mul64(ticks, 1e9)
+		rest = hi >> (u.shift - 64)
+	}
+	return saturate(seconds, u.offset, rest)
+}
+
+// saturate returns (seconds+offset)*1e9+rest within the bounds of int64.
+func saturate(seconds uint64, offset int64, rest uint64) int64 {
+	const maxSeconds = math.MaxInt64/1000000000 - 1
+	if seconds > math.MaxInt64/2 {
+		return math.MaxInt64
+	}
+	s := int64(seconds)
+	switch {
+	case offset > maxSeconds || s+max(offset, -maxSeconds) > maxSeconds:
+		return math.MaxInt64
+	case offset < -maxSeconds:
+		return -maxSeconds * 1e9
+	}
+	return (s+offset)*1e9 + int64(rest) //nolint:gosec // rest is below 1e9
+}
