@@ -1,0 +1,223 @@
+package tcp
+
+import (
+	"netwhy/analyze/conn"
+)
+
+// Segment judges the next segment of a connection, hands on the bytes that are
+// now in order, and fills v. v and s are not kept.
+func (t *Tracker) Segment(r Ref, s *Segment, v *View) Marks {
+	c := t.conns.at(r)
+	f, b := &c.half[s.Dir&1], &c.half[s.Dir&1^1]
+	*v = View{}
+	if f.flags&hasISN == 0 {
+		f.begin(c, s)
+	}
+	m := t.judge(c, f, b, s)
+	t.learn(c, f, b, s, m, v)
+	t.accept(c, s, v)
+	c.progress(s)
+	c.view(f, b, m, v)
+	return m
+}
+
+// Reused tells whether s begins a new connection on the ports of r's.
+func (t *Tracker) Reused(r Ref, s *Segment) bool {
+	if s.Flags&(FlagSYN|FlagACK) != FlagSYN {
+		return false
+	}
+	f := &t.conns.at(r).half[s.Dir&1]
+	return f.flags&hasISN != 0 && f.isn != s.Seq
+}
+
+// begin notes the first segment of a direction.
+func (f *half) begin(c *connection, s *Segment) {
+	f.flags |= hasISN
+	f.isn = s.Seq
+	f.scale = -1
+	if s.Flags&FlagSYN == 0 {
+		f.isn--
+		if c.flags&(sawSYN|sawSYNACK) == 0 {
+			c.flags |= midStream
+		}
+	}
+}
+
+// learn takes what the segment tells into the state.
+func (t *Tracker) learn(c *connection, f, b *half, s *Segment, m Marks, v *View) {
+	size := s.Len + phantom(s.Flags)
+	end := s.Seq + size
+	f.flags &^= lastKeepAlive | lastProbe
+	switch {
+	case m.Has(KeepAlive):
+		f.flags |= lastKeepAlive
+	case m.Has(ZeroWindowProbe):
+		f.flags |= lastProbe
+	}
+	if s.Flags&FlagSYN != 0 {
+		f.handshake(c, s)
+	}
+	if m.Has(LostSegment) {
+		v.Missing = s.Seq - f.next
+	}
+	if m.Has(AckLostSegment) {
+		b.edge = s.Ack
+	}
+	if f.flags&hasNext == 0 || before(f.next, end) && m&ZeroWindowProbe == 0 {
+		f.next, f.nextAt, f.nextFrame = end, s.Time, s.Frame
+		f.flags |= hasNext
+	}
+	if f.flags&hasNext != 0 && before(f.edge, f.next) || f.edge == 0 {
+		f.edge = f.next
+	}
+	switch {
+	case m.Has(DuplicateAck):
+		f.dups++
+		v.DupAcks = f.dups
+	case s.Flags&FlagACK != 0 && s.Ack != f.acked:
+		f.dups = 0
+	}
+	if s.Flags&FlagACK != 0 {
+		t.acknowledge(c, f, b, s, v)
+	}
+	f.window = s.Window
+	if size > 0 {
+		t.remember(c, f, s, end, m)
+	}
+}
+
+// acknowledge takes the acknowledgement number: what it covers of the other
+// direction is forgotten, and the youngest covered segment that was sent once
+// gives a round trip.
+func (t *Tracker) acknowledge(c *connection, f, b *half, s *Segment, v *View) {
+	if f.flags&hasAck == 0 || s.Ack != f.acked {
+		f.ackedAt = s.Time
+	}
+	f.acked = s.Ack
+	f.flags |= hasAck
+	if b.flags&hasLimit == 0 || before(b.limit, s.Ack) {
+		if b.flags&hasLimit != 0 {
+			v.Acked = s.Ack - b.limit
+		}
+		b.limit = s.Ack
+		b.flags |= hasLimit
+	}
+	for i := b.head; i != 0; {
+		n := t.nodes.at(i)
+		if before(s.Ack, n.end) {
+			break
+		}
+		if n.block&nodeAgain == 0 {
+			v.RTT, v.RTTFrame = s.Time-n.time, n.frame
+		} else {
+			v.RTT, v.RTTFrame = 0, 0
+		}
+		b.head = n.next
+		t.nodes.put(i)
+		c.segs--
+		i = b.head
+	}
+	if b.head == 0 {
+		b.tail = 0
+	}
+}
+
+// remember keeps a segment until it is acknowledged.
+func (t *Tracker) remember(c *connection, f *half, s *Segment, end uint32, m Marks) {
+	if m.Has(Again | OutOfOrder | KeepAlive) {
+		for i := f.head; i != 0; {
+			n := t.nodes.at(i)
+			if before(s.Seq, n.end) && before(n.seq, end) {
+				n.block |= nodeAgain
+			}
+			i = n.next
+		}
+		return
+	}
+	if int(c.segs) >= t.limit.Segments {
+		return
+	}
+	i, n := t.nodes.get()
+	if i == 0 {
+		return
+	}
+	*n = node{time: s.Time, frame: s.Frame, seq: s.Seq, end: end}
+	c.segs++
+	if f.tail == 0 {
+		f.head = i
+	} else {
+		t.nodes.at(f.tail).next = i
+	}
+	f.tail = i
+}
+
+// forget gives the remembered segments of a direction back.
+func (t *Tracker) forget(f *half) {
+	for i := f.head; i != 0; {
+		next := t.nodes.at(i).next
+		t.nodes.put(i)
+		i = next
+	}
+	f.head, f.tail = 0, 0
+}
+
+// view tells how the connection stands.
+func (c *connection) view(f, b *half, m Marks, v *View) {
+	v.Window = uint32(f.window) << max(f.scale, 0)
+	v.PeerWindow = uint32(b.window) << max(b.scale, 0)
+	v.ScaleKnown = f.scale >= 0 && b.scale >= 0
+	v.Established = c.flags&(established|midStream) != 0
+	v.MidStream = c.flags&midStream != 0
+	v.ClientKnown = c.flags&(sawSYN|sawSYNACK) != 0
+	if f.flags&hasLimit != 0 && before(f.limit, f.next) {
+		v.InFlight = f.next - f.limit
+	}
+	if !m.Has(DuplicateAck) {
+		v.DupAcks = 0
+	}
+	switch {
+	case c.flags&refused != 0:
+		v.State, v.Done = conn.EndRefused, true
+	case c.flags&sawReset != 0:
+		v.State, v.Done = conn.EndReset, true
+	case f.flags&b.flags&hasFIN != 0:
+		v.State = conn.EndFin
+		v.Done = f.finished() && b.finished()
+	case (f.flags|b.flags)&hasFIN != 0:
+		v.State = conn.EndHalf
+	default:
+		v.State = conn.EndOpen
+	}
+}
+
+// finished tells that all up to the FIN was handed on.
+func (f *half) finished() bool { return f.flags&hasFIN != 0 && f.pos+1 == f.fin }
+
+// progress follows handshake and end.
+func (c *connection) progress(s *Segment) {
+	f := &c.half[s.Dir&1]
+	b := &c.half[s.Dir&1^1]
+	switch {
+	case s.Flags&FlagRST != 0:
+		if c.flags&(sawSYN|sawSYNACK|established|midStream) == sawSYN && b.flags&sentSYN != 0 {
+			c.flags |= refused
+		}
+		c.flags |= sawReset
+	case s.Flags&FlagSYN != 0 && s.Flags&FlagACK != 0:
+		c.flags |= sawSYNACK
+	case s.Flags&FlagSYN != 0:
+		if c.flags&sawSYN == 0 {
+			c.opened = s.Time
+		}
+		c.flags |= sawSYN
+	case c.flags&sawSYNACK != 0 && c.flags&established == 0 && s.Flags&FlagACK != 0 && b.flags&sentSYN != 0:
+		c.flags |= established
+		if c.opened != 0 {
+			c.irtt = s.Time - c.opened
+		}
+	}
+	if s.Flags&FlagFIN != 0 {
+		f.flags |= hasFIN
+		f.fin = s.Seq + s.Len + phantom(s.Flags)
+	}
+}

@@ -1,0 +1,156 @@
+package tcp
+
+// The three slabs hold no pointer that the collector would follow but those to
+// their pages, and hand memory out by number; what is given back is used first.
+
+// Pages are this large, so that a short run stays small and a long one has few.
+const (
+	connPage  = 1 << 10 // connections
+	nodePage  = 1 << 12 // nodes
+	blockPage = 1 << 5  // blocks
+	blockSize = 1 << 11 // bytes: a full Ethernet segment and its neighbourhood
+)
+
+// connSlab holds connections. Number 0 is never given.
+type connSlab struct {
+	pages []*[connPage]connection
+	free  Ref // head of the list through connection.conv
+	next  Ref // first never used
+	used  int
+}
+
+func (s *connSlab) at(r Ref) *connection {
+	return &s.pages[r/connPage][r%connPage]
+}
+
+func (s *connSlab) get() (Ref, *connection) {
+	s.used++
+	if r := s.free; r != 0 {
+		c := s.at(r)
+		s.free = Ref(c.conv)
+		*c = connection{}
+		return r, c
+	}
+	if s.next == 0 {
+		s.next = 1
+	}
+	if int(s.next/connPage) == len(s.pages) {
+		s.pages = append(s.pages, new([connPage]connection))
+	}
+	r := s.next
+	s.next++
+	return r, s.at(r)
+}
+
+func (s *connSlab) put(r Ref) {
+	s.used--
+	c := s.at(r)
+	*c = connection{conv: uint32(s.free)}
+	s.free = r
+}
+
+// node is a segment that was sent and not yet acknowledged, or a range of bytes
+// beyond a hole. 32 bytes.
+type node struct {
+	time  int64
+	frame uint64
+	seq   uint32
+	end   uint32 // sequence number after its last byte; SYN and FIN count one
+	next  uint32 // node; 0: last
+	block uint32 // of its bytes; 0: none kept. In the list of segments: nodeAgain
+}
+
+// nodeAgain in node.block: the segment was sent again, so its acknowledgement
+// measures nothing (Karn's rule).
+const nodeAgain = 1
+
+// nodeSlab holds nodes. Number 0 is never given.
+type nodeSlab struct {
+	pages []*[nodePage]node
+	free  uint32
+	next  uint32
+	used  int
+	most  int
+}
+
+func (s *nodeSlab) at(i uint32) *node {
+	return &s.pages[i/nodePage][i%nodePage]
+}
+
+// get returns 0 when the bound is reached.
+func (s *nodeSlab) get() (uint32, *node) {
+	if s.used >= s.most {
+		return 0, nil
+	}
+	s.used++
+	if i := s.free; i != 0 {
+		n := s.at(i)
+		s.free = n.next
+		n.next, n.block = 0, 0
+		return i, n
+	}
+	if s.next == 0 {
+		s.next = 1
+	}
+	if int(s.next/nodePage) == len(s.pages) {
+		s.pages = append(s.pages, new([nodePage]node))
+	}
+	i := s.next
+	s.next++
+	return i, s.at(i)
+}
+
+func (s *nodeSlab) put(i uint32) {
+	s.used--
+	s.at(i).next = s.free
+	s.free = i
+}
+
+// block holds the bytes of one node.
+type block struct {
+	n    uint32 // bytes used
+	next uint32 // free list
+	b    [blockSize]byte
+}
+
+// blockSlab holds blocks. Number 0 is never given.
+type blockSlab struct {
+	pages []*[blockPage]block
+	free  uint32
+	next  uint32
+	used  int
+	most  int
+}
+
+func (s *blockSlab) at(i uint32) *block {
+	return &s.pages[i/blockPage][i%blockPage]
+}
+
+// get returns 0 when the bound is reached.
+func (s *blockSlab) get() (uint32, *block) {
+	if s.used >= s.most {
+		return 0, nil
+	}
+	s.used++
+	if i := s.free; i != 0 {
+		b := s.at(i)
+		s.free = b.next
+		b.n = 0
+		return i, b
+	}
+	if s.next == 0 {
+		s.next = 1
+	}
+	if int(s.next/blockPage) == len(s.pages) {
+		s.pages = append(s.pages, new([blockPage]block))
+	}
+	i := s.next
+	s.next++
+	return i, s.at(i)
+}
+
+func (s *blockSlab) put(i uint32) {
+	s.used--
+	s.at(i).next = s.free
+	s.free = i
+}

@@ -1,0 +1,76 @@
+package tcp
+
+// connection is all that is kept of one: plain numbers, in the slab.
+type connection struct {
+	conv   uint32 // in the free list: the next free one
+	flags  uint32
+	opened int64  // time of the first SYN, then until its answer; ns
+	irtt   int64  // SYN to the acknowledgement that ends the handshake, ns; 0 unknown
+	held   uint32 // ranges that wait beyond a hole
+	segs   uint32 // segments remembered
+	half   [2]half
+}
+
+// Flags of a connection.
+const (
+	reusedPorts = 1 << iota // it began on the ports of an earlier one
+	sawSYN
+	sawSYNACK
+	sawReset
+	established
+	refused
+	midStream
+)
+
+// half is what is known of one direction.
+type half struct {
+	isn       uint32 // of the SYN; without one: of the first segment, less one
+	next      uint32 // sequence number after the highest one sent
+	acked     uint32 // acknowledgement number last sent
+	edge      uint32 // highest sequence number that may be acknowledged
+	pos       uint32 // what is delivered next
+	limit     uint32 // highest acknowledgement that the other side gave
+	fin       uint32 // sequence number after the FIN
+	dups      uint32 // duplicate acknowledgements sent in a row
+	head      uint32 // of the segments sent and not acknowledged
+	tail      uint32
+	wait      uint32 // head of the ranges beyond a hole, in order
+	last      uint32 // tail of them
+	nextAt    int64  // when next was reached, ns
+	nextFrame uint64 // and by which frame
+	ackedAt   int64  // when acked was reached, ns
+	window    uint16 // last announced, unscaled
+	scale     int8   // of the window; -1 unknown
+	mss       uint16
+	flags     uint16
+}
+
+// Flags of a direction.
+const (
+	hasISN = 1 << iota
+	hasNext
+	hasAck
+	hasPos
+	hasLimit
+	hasFIN
+	unwanted
+	lastKeepAlive // its last segment was a keep-alive
+	lastProbe     // its last segment was a zero window probe
+	sentSYN
+	delivered // bytes were taken, so that pos no longer moves
+)
+
+// before reports whether a comes before b in sequence space (RFC 9293, 3.4).
+func before(a, b uint32) bool { return int32(a-b) < 0 }
+
+// Sequence numbers that the flags take.
+func phantom(flags uint16) uint32 {
+	var n uint32
+	if flags&FlagSYN != 0 {
+		n++
+	}
+	if flags&FlagFIN != 0 {
+		n++
+	}
+	return n
+}

@@ -1,0 +1,119 @@
+package tcp
+
+import "netwhy/analyze/flow"
+
+// Ref names a connection within its Tracker; 0 is none.
+type Ref uint32
+
+// Handler takes what the connections of a Tracker carry, in order (package
+// analyze).
+//
+// The Segment handed in tells frame, time, direction and sequence number of the
+// bytes or of the segment that showed the gap. For bytes that waited for an
+// earlier segment Frame, Time, Dir, Seq and Len are set and nothing else. It is
+// valid during the call only, as are the bytes.
+type Handler interface {
+	// Deliver takes bytes of the direction of s in order, each once.
+	Deliver(conv uint32, s *Segment, b []byte)
+	// Gap tells that n bytes of the direction of s are not in the capture:
+	// lost at the tap, cut by the snaplen, or given up when the bound on
+	// out-of-order bytes was reached.
+	Gap(conv uint32, s *Segment, n uint32)
+}
+
+// Limits bound the memory of a Tracker. A zero field takes its default.
+type Limits struct {
+	Connection int // out-of-order payload bytes held for one connection; default 1 MiB
+	Total      int // out-of-order payload bytes held in all; default 64 MiB
+	Segments   int // unacknowledged segments remembered per connection; default 4096
+	Nodes      int // remembered segments in all; default 4,000,000 (32 bytes each)
+}
+
+// Defaults of Limits.
+const (
+	defaultConnection = 1 << 20
+	defaultTotal      = 64 << 20
+	defaultSegments   = 4096
+	defaultNodes      = 4_000_000
+)
+
+func (l Limits) orDefault() Limits {
+	pick := func(v, d int) int {
+		if v > 0 {
+			return v
+		}
+		return d
+	}
+	return Limits{
+		Connection: pick(l.Connection, defaultConnection), Total: pick(l.Total, defaultTotal),
+		Segments: pick(l.Segments, defaultSegments), Nodes: pick(l.Nodes, defaultNodes),
+	}
+}
+
+// Tracker follows the connections of one lane. It takes no lock: one goroutine
+// uses it.
+type Tracker struct {
+	limit Limits
+	h     Handler
+	conns connSlab
+	nodes nodeSlab
+	bytes blockSlab
+	given Segment // handed to the Handler for bytes that waited
+	busy  bool    // the Handler is being called
+}
+
+// NewTracker returns a Tracker that hands payload to h.
+func NewTracker(limit Limits, h Handler) *Tracker {
+	t := &Tracker{limit: limit.orDefault(), h: h}
+	t.nodes.most = t.limit.Nodes
+	t.bytes.most = max(t.limit.Total/blockSize, 1)
+	return t
+}
+
+// Open begins a connection; conv is what the Handler will be told.
+func (t *Tracker) Open(conv uint32) Ref {
+	r, c := t.conns.get()
+	c.conv = conv
+	return r
+}
+
+// Reopen is Open for a conversation on the ports of an earlier one (Reused said
+// so): its first segment is marked ReusedPorts.
+func (t *Tracker) Reopen(conv uint32) Ref {
+	r := t.Open(conv)
+	t.conns.at(r).flags |= reusedPorts
+	return r
+}
+
+// Close hands on what still waits, with its gaps, and gives the connection's
+// memory back. r must not be used again.
+func (t *Tracker) Close(r Ref) {
+	c := t.conns.at(r)
+	for d := range c.half {
+		t.drain(c, flow.Dir(d))
+		t.forget(&c.half[d])
+	}
+	t.conns.put(r)
+}
+
+// Want switches the delivery of a direction on or off. It is on at first. While
+// it is off nothing is buffered and the Handler is not called. The Handler may call
+// it; no other method of the Tracker.
+func (t *Tracker) Want(r Ref, dir flow.Dir, on bool) {
+	c := t.conns.at(r)
+	h := &c.half[dir]
+	if on {
+		h.flags &^= unwanted
+		return
+	}
+	h.flags |= unwanted
+	if !t.busy { // within a call of the Handler flush does it
+		t.release(h)
+	}
+}
+
+// Open connections, remembered segments and held bytes, for those who watch the
+// memory.
+func (t *Tracker) Load() (connections, segments, held int) {
+	return t.conns.used, t.nodes.used, t.bytes.used * blockSize
+}
