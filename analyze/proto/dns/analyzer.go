@@ -1,0 +1,395 @@
+package dns
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"strings"
+
+	"netwhy/analyze/conn"
+	"netwhy/analyze/finding"
+	"netwhy/analyze/flow"
+	"netwhy/analyze/proto"
+)
+
+// Bounds and thresholds. Times are nanoseconds.
+const (
+	maxQueries = 256 // kept of one conversation; a forwarder has some hundred open at once
+	ms         = 1_000_000
+	second     = 1000 * ms
+	// slow is what a cold recursion to another continent does not need.
+	slow = 400 * ms
+	// giveUp is the shortest time after which stub resolvers try again
+	// (Windows 1 s, systemd-resolved and glibc 5 s).
+	giveUp = second
+	// copied: the same query after less than this is a frame seen twice.
+	copied = 5 * ms
+)
+
+// query is one question with an id, and what became of it.
+type query struct {
+	id       uint16
+	typ      uint16
+	times    uint16 // sent
+	answers  uint16 // got
+	client   netip.AddrPort
+	resolver netip.AddrPort
+	name     string
+	first    int64
+	last     int64 // sent again
+	frame    uint64
+	lastSent uint64
+	bytes    uint64
+
+	rcode  uint16 // of the first answer
+	cut    bool   // the first answer was truncated
+	ttl    uint8  // IP TTL of the first answer
+	digest uint64
+	at     int64
+	told   string // the first answer, for a contradiction
+}
+
+// analyzer is one conversation with a resolver.
+type analyzer struct {
+	stream  bool
+	queries []query // oldest first
+	last    int64   // time of the last message
+	skip    [2]int  // stream: bytes of a message too long to be kept
+	lost    [2]bool // stream: look for the next message
+}
+
+// Data implements proto.Analyzer.
+func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
+	if !a.stream {
+		a.message(s, dir, b, s.Now(), s.Frame())
+		return len(b), nil
+	}
+	used := 0
+	for {
+		if n := min(a.skip[dir], len(b)-used); n > 0 {
+			a.skip[dir] -= n
+			used += n
+		}
+		rest := b[used:]
+		if len(rest) == 0 {
+			return used, nil
+		}
+		if a.lost[dir] {
+			switch probeStream(dir, rest) {
+			case proto.No:
+				return len(b), nil
+			case proto.NeedMore:
+				return used, nil
+			case proto.Likely, proto.Certain:
+				a.lost[dir] = false
+			}
+		}
+		if len(rest) < 2 {
+			return used, nil
+		}
+		n := int(binary.BigEndian.Uint16(rest))
+		switch {
+		case n < headerLen:
+			s.Malformed("DNS over TCP: length below that of a header")
+			a.lost[dir] = true
+			return len(b), nil
+		case 2+n > proto.MaxBuffered:
+			if len(rest) < 2+headerLen {
+				return used, nil
+			}
+			a.message(s, dir, rest[2:], s.Now(), s.Frame())
+			a.skip[dir] = 2 + n
+			continue
+		case len(rest) < 2+n:
+			return used, nil
+		}
+		at, frame := s.Now(), s.Frame()
+		if used == 0 {
+			at, frame = s.Began()
+		}
+		a.message(s, dir, rest[2:2+n], at, frame)
+		used += 2 + n
+	}
+}
+
+// Gap implements proto.Analyzer.
+func (a *analyzer) Gap(_ *proto.Scope, dir flow.Dir, n int) error {
+	if a.skip[dir] >= n {
+		a.skip[dir] -= n
+		return nil
+	}
+	a.skip[dir] = 0
+	a.lost[dir] = true
+	return nil
+}
+
+// End implements proto.Analyzer: what is still open has no answer.
+func (a *analyzer) End(s *proto.Scope, _ proto.End) {
+	now := max(s.Now(), a.last)
+	for i := range a.queries {
+		a.forget(s, &a.queries[i], now)
+	}
+	a.queries = nil
+}
+
+// message takes one message whose first byte came at began.
+func (a *analyzer) message(s *proto.Scope, dir flow.Dir, b []byte, began int64, beganFrame uint64) {
+	var m message
+	m.parse(b)
+	a.last = s.Now()
+	if m.bad == faultShort {
+		s.Malformed(string(m.bad))
+		return
+	}
+	if m.response() {
+		if counted(s) {
+			s.Count(proto.DNSRcode, rcodeKey(m.flags&15))
+		}
+	}
+	if m.bad != "" && !snapped(s, len(b)) {
+		s.Malformed(string(m.bad))
+	}
+	// Whose ports these are says less than the QR bit who is who.
+	client, resolver := s.Client(), s.Server()
+	if (dir == flow.ToServer) == m.response() {
+		client, resolver = resolver, client
+	}
+	a.facts(s, resolver, &m)
+	if isMulticast(client, resolver) || m.opcode() != opQuery {
+		return // nobody has to answer, or nobody asked for a name
+	}
+	if m.response() {
+		a.response(s, &m, client, resolver, len(b), began, beganFrame)
+	} else if m.questions > 0 {
+		a.query(s, &m, client, resolver, len(b), began, beganFrame)
+	}
+}
+
+func (a *analyzer) facts(s *proto.Scope, resolver netip.AddrPort, m *message) {
+	switch resolver.Port() {
+	case portMDNS:
+		s.App("mdns")
+	case portLLMNR:
+		s.App("llmnr")
+	default:
+		s.App("dns")
+	}
+	if m.questions > 0 && s.Facts != nil && s.Facts.Attr == nil {
+		s.Attr("dns.name", string(m.name()))
+		s.Attr("dns.type", typeName(m.qtype))
+	}
+}
+
+func (a *analyzer) query(s *proto.Scope, m *message, client, resolver netip.AddrPort, size int, began int64, beganFrame uint64) {
+	if q := a.find(m); q != nil {
+		if s.Now()-q.last < copied && !a.stream {
+			return
+		}
+		q.times = min(q.times+1, 1<<15)
+		q.last, q.lastSent = s.Now(), s.Frame()
+		s.Report(Retransmission, finding.Text(q.name), finding.Text(typeName(q.typ)),
+			finding.Num(q.times), seconds(q.last-q.first))
+		s.Publish(&Asked{Client: client, Resolver: resolver, Name: q.name, Type: typeName(q.typ), Again: uint32(q.times) - 1})
+		return
+	}
+	a.room(s)
+	a.queries = append(a.queries, query{
+		id: m.id, typ: m.qtype, times: 1, client: client, resolver: resolver,
+		name: string(m.name()), first: began, last: s.Now(), frame: beganFrame, lastSent: s.Frame(), bytes: uint64(size),
+	})
+	q := &a.queries[len(a.queries)-1]
+	s.Publish(&Asked{Client: client, Resolver: resolver, Name: q.name, Type: typeName(q.typ)})
+}
+
+// room makes place for one query: the oldest is forgotten.
+func (a *analyzer) room(s *proto.Scope) {
+	if len(a.queries) < maxQueries {
+		return
+	}
+	a.forget(s, &a.queries[0], s.Now())
+	a.queries = append(a.queries[:0], a.queries[1:]...)
+}
+
+// find returns the query that a message repeats or answers. Answers to
+// malformed queries have no question: the id alone must do then.
+func (a *analyzer) find(m *message) *query {
+	for i := len(a.queries) - 1; i >= 0; i-- {
+		q := &a.queries[i]
+		if q.id == m.id && (m.questions == 0 || q.typ == m.qtype && q.name == string(m.name())) {
+			return q
+		}
+	}
+	return nil
+}
+
+func (a *analyzer) response(s *proto.Scope, m *message, client, resolver netip.AddrPort, size int, began int64, beganFrame uint64) {
+	q := a.find(m)
+	if q == nil {
+		if len(a.queries) > 0 && !a.stream {
+			s.Report(Unsolicited, finding.Text(string(m.name())), finding.Text(typeName(m.qtype)))
+			return
+		}
+		a.judge(s, m, string(m.name()), 0)
+		s.Publish(a.lookup(m, string(m.name()), client, resolver))
+		return
+	}
+	if q.answers++; q.answers > 1 {
+		a.again(s, m, q)
+		return
+	}
+	q.rcode, q.cut, q.digest, q.at = m.rcode, m.truncated(), m.digest, s.Now()
+	q.told = ""
+	if p := s.Packet(); p != nil {
+		q.ttl = p.TTL
+	}
+	if !a.stream {
+		q.told = m.describe()
+	}
+	took := max(s.Now()-q.first, 0)
+	a.judge(s, m, q.name, took)
+	l := a.lookup(m, q.name, client, resolver)
+	l.QuerySeen, l.QueryFrame, l.QueryTime, l.Waited, l.Queries = true, q.frame, q.first, took, uint32(q.times)
+	s.Publish(l)
+	s.Exchange(&conn.Exchange{
+		Protocol: s.Facts.App, Label: typeName(q.typ) + " " + q.name, Code: rcodeName(m.rcode),
+		Failed: failed(m.rcode), Complete: true,
+		ReqStart: q.first, ReqEnd: q.first, ReqFrame: q.frame, ReqLast: q.frame, ReqBytes: q.bytes,
+		RespStart: began, RespFrame: beganFrame, RespEnd: s.Now(), RespLast: s.Frame(), RespBytes: uint64(size),
+	})
+}
+
+// judge says what the code and the time of an answer mean by themselves.
+func (a *analyzer) judge(s *proto.Scope, m *message, name string, took int64) {
+	who, typ, response := finding.Text(name), finding.Text(typeName(m.qtype)), finding.Num(float64(took)/ms)
+	switch m.rcode {
+	case rcodeOK:
+	case rcodeNXDomain:
+		s.Report(NXDomain, who, typ, response)
+	case rcodeServFail:
+		s.Report(ServFail, who, typ, response)
+	case rcodeRefused:
+		s.Report(Refused, who, typ, response)
+	default:
+		s.Report(ErrorCode, who, typ, response, finding.Text(rcodeName(m.rcode)))
+	}
+	if took >= slow {
+		s.Report(SlowAnswer, who, typ, response, finding.Text(rcodeName(m.rcode)))
+	}
+	if m.truncated() {
+		s.Report(Truncated, who, typ)
+	}
+}
+
+// again looks at a further answer to the same query. A query that was sent
+// twice may be answered twice, by a server that rotates addresses: only more
+// answers than queries are somebody else's.
+func (a *analyzer) again(s *proto.Scope, m *message, q *query) {
+	if a.stream {
+		return // a zone transfer answers one query with many messages (RFC 5936, 2.2)
+	}
+	if m.truncated() || q.cut || m.rcode == q.rcode && m.digest == q.digest {
+		s.Report(DuplicateAnswer, finding.Text(q.name), finding.Text(typeName(q.typ)))
+		return
+	}
+	if q.answers <= q.times {
+		return
+	}
+	ttl := uint8(0)
+	if p := s.Packet(); p != nil {
+		ttl = p.TTL
+	}
+	s.Report(DifferentAnswers, finding.Text(q.name), finding.Text(typeName(q.typ)),
+		finding.Text(q.told), finding.Text(m.describe()), finding.Num(float64(s.Now()-q.at)/ms),
+		finding.Num(q.ttl), finding.Num(ttl))
+}
+
+// forget ends a query: without an answer it is reported, if long enough passed
+// to say so.
+func (a *analyzer) forget(s *proto.Scope, q *query, now int64) {
+	if q.answers > 0 {
+		return
+	}
+	waited := max(now-q.first, 0)
+	if waited < giveUp && q.times == 1 {
+		return
+	}
+	at := *s // the proof is the query, not the frame at which its conversation was folded
+	at.At, at.FrameNo = q.last, q.lastSent
+	at.Report(NoAnswer, finding.Text(q.name), finding.Text(typeName(q.typ)), finding.Num(q.times), seconds(waited))
+	s.Publish(&Lookup{
+		Client: q.client, Resolver: q.resolver, Name: q.name, Type: typeName(q.typ), QuerySeen: true, TCP: a.stream,
+		QueryFrame: q.frame, QueryTime: q.first, Waited: waited, Queries: uint32(q.times),
+	})
+	at.Exchange(&conn.Exchange{
+		Protocol: "dns", Label: typeName(q.typ) + " " + q.name, Failed: true,
+		ReqStart: q.first, ReqEnd: q.first, ReqFrame: q.frame, ReqLast: q.frame, ReqBytes: q.bytes,
+	})
+}
+
+func (a *analyzer) lookup(m *message, name string, client, resolver netip.AddrPort) *Lookup {
+	l := &Lookup{
+		Client: client, Resolver: resolver, Name: name, Type: typeName(m.qtype), Code: rcodeName(m.rcode),
+		Answered: true, Truncated: m.truncated(), TCP: a.stream, Answers: m.answers,
+	}
+	if m.answers > 0 {
+		l.TTL = m.minTTL
+	}
+	if m.addrs > 0 {
+		l.Addrs = append([]netip.Addr(nil), m.addrBuf[:m.addrs]...)
+	}
+	return l
+}
+
+// describe writes an answer for the report: its addresses, or its code.
+func (m *message) describe() string {
+	if m.rcode != rcodeOK {
+		return rcodeName(m.rcode)
+	}
+	if m.addrs == 0 {
+		return "no address"
+	}
+	const enough = 4
+	var b strings.Builder
+	for i, a := range m.addrBuf[:min(m.addrs, enough)] {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(a.String())
+	}
+	if m.addrs > enough {
+		b.WriteString(" ...")
+	}
+	return b.String()
+}
+
+func failed(rcode uint16) bool { return rcode != rcodeOK && rcode != rcodeNXDomain }
+
+func seconds(ns int64) finding.Value { return finding.Num(float64(ns) / second) }
+
+func isMulticast(a, b netip.AddrPort) bool {
+	return a.Port() == portMDNS || b.Port() == portMDNS || b.Port() == portLLMNR || a.Port() == portLLMNR ||
+		a.Addr().IsMulticast() || b.Addr().IsMulticast()
+}
+
+// counted reports whether tshark takes the conversation for DNS: by port only.
+func counted(s *proto.Scope) bool {
+	return wellKnown(s.Client().Port()) || wellKnown(s.Server().Port())
+}
+
+func wellKnown(port uint16) bool { return port == portDNS || port == portMDNS || port == portLLMNR }
+
+// snapped reports whether the frame was cut at capture: what is missing then is
+// not the sender's fault.
+func snapped(s *proto.Scope, n int) bool {
+	p := s.Packet()
+	return p != nil && int(p.PayloadLen) > n
+}
+
+// rcodeKey writes the four bits of the header as tshark's dns.flags.rcode does,
+// without allocating.
+func rcodeKey(code uint16) string {
+	const digits = "0123456789101112131415"
+	if code < 10 {
+		return digits[code : code+1]
+	}
+	return digits[10+2*(code-10) : 12+2*(code-10)]
+}
