@@ -1,0 +1,87 @@
+package llm
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"net/http"
+	"net/url"
+	"syscall"
+	"time"
+)
+
+// Dial opens a connection; tests put a network of their own here.
+type Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// Network says how the hosts of one endpoint are reached.
+type Network struct {
+	Base    Base
+	Private bool // allow_http_private
+	Connect time.Duration
+	Roots   *x509.CertPool // nil: the system's
+	Proxy   func(*http.Request) (*url.URL, error)
+	Dial    Dial // nil: the system's dialer behind the guard
+}
+
+const idleConns = 60 * time.Second
+
+// NewTransport makes the transport of one endpoint. It verifies certificates
+// always, speaks TLS 1.2 or newer, and notices dead HTTP/2 connections by ping.
+func NewTransport(n Network) *http.Transport {
+	dial := n.Dial
+	if dial == nil {
+		dial = n.guarded
+	}
+	const num, den = 5, 3 // 5 s for the handshake where connecting has 3 s
+	return &http.Transport{
+		Proxy:                  n.Proxy,
+		DialContext:            bounded(dial, n.Connect),
+		TLSHandshakeTimeout:    n.Connect * num / den,
+		ForceAttemptHTTP2:      true,
+		MaxResponseHeaderBytes: maxHeader,
+		MaxIdleConnsPerHost:    2,
+		IdleConnTimeout:        idleConns,
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: n.Roots},
+		HTTP2:                  &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 5 * time.Second},
+	}
+}
+
+// bounded gives a dial its own limit, told apart from the attempt's.
+func bounded(dial Dial, limit time.Duration) Dial {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		return dial(ctx, network, addr)
+	}
+}
+
+// guarded dials and checks the address behind the name. A proxy that the user's
+// environment names is reached whatever its address.
+func (n Network) guarded(ctx context.Context, network, addr string) (net.Conn, error) {
+	d := net.Dialer{Timeout: n.Connect}
+	if !n.viaProxy(addr) {
+		check := guard(n.Base, n.Private)
+		d.ControlContext = func(_ context.Context, _, address string, _ syscall.RawConn) error { return check(address) }
+	}
+	return d.DialContext(ctx, network, addr)
+}
+
+func (n Network) viaProxy(addr string) bool {
+	if n.Proxy == nil {
+		return false
+	}
+	u, err := url.Parse(n.Base.URL)
+	if err != nil {
+		return false
+	}
+	p, err := n.Proxy(&http.Request{URL: u, Header: http.Header{}})
+	if err != nil || p == nil {
+		return false
+	}
+	port := p.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443", "socks5": "1080"}[p.Scheme]
+	}
+	return net.JoinHostPort(p.Hostname(), port) == addr
+}
