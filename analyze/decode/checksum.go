@@ -45,7 +45,7 @@ func folded(s uint64) uint16 {
 // the decoded bytes.
 func (p *Packet) IPChecksum(data []byte) Verdict {
 	at := int(p.L3)
-	if p.IPVersion != 4 || at+ipv4HeaderLen > len(data) {
+	if p.IPVersion != 4 || p.Fragments > 0 || at+ipv4HeaderLen > len(data) {
 		return NotVerifiable
 	}
 	hl := int(data[at]&15) * 4

@@ -87,6 +87,7 @@ func (d *decoder) fail(r Reason) {
 
 // cut ends the layer at hand at an offset of the wire, if that is earlier.
 func (d *decoder) cut(end int) {
+	end = max(end, 0)
 	if end < d.wire {
 		d.wire = end
 	}

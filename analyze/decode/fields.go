@@ -65,5 +65,3 @@ func (p *Packet) Echo(data []byte) (id, seq uint16, ok bool) {
 	}
 	return binary.BigEndian.Uint16(data[at+4:]), binary.BigEndian.Uint16(data[at+6:]), true
 }
-
-func wlanAddrs([]byte, int) (src, dst MAC, ok bool) { return MAC{}, MAC{}, false }

@@ -68,6 +68,10 @@ func (d *decoder) ipv4(off int) {
 	}
 	h := d.b[off : off+ipv4HeaderLen]
 	if h[0]>>4 != 4 {
+		if h[0]>>4 == 6 { // Wireshark reads IPv6 under IPv4's EtherType
+			d.ipv6(off)
+			return
+		}
 		d.fail(BadVersion)
 		return
 	}
@@ -79,6 +83,7 @@ func (d *decoder) ipv4(off int) {
 	}
 	p := d.p
 	p.Protos.Add(IP)
+	whole := off+max(total, hl) <= len(d.b)
 	if total != 0 { // 0: segmentation offload, the length on the wire is right
 		if off+total > d.wire {
 			d.fail(Truncated)
@@ -99,7 +104,7 @@ func (d *decoder) ipv4(off int) {
 		return
 	}
 	if p.MF || p.FragOff != 0 {
-		if d.fragment(off + hl) {
+		if d.fragment(off+hl, whole) {
 			return
 		}
 	}
@@ -142,9 +147,9 @@ func (p *Packet) noTransport(off int) {
 // reports whether it has to be reassembled before anything above IP can be read.
 // As in Wireshark, a first fragment that the snaplen has cut is read as it is:
 // it can never be part of a whole.
-func (d *decoder) fragment(off int) bool {
+func (d *decoder) fragment(off int, whole bool) bool {
 	p := d.p
-	if len(d.b) < d.wire {
+	if !whole {
 		if p.FragOff == 0 {
 			return false
 		}
@@ -170,7 +175,9 @@ func (d *decoder) ipv6(off int) {
 	p := d.p
 	p.Protos.Add(IPv6)
 	next := h[6]
-	if plen := int(binary.BigEndian.Uint16(h[4:])); plen != 0 {
+	plen := int(binary.BigEndian.Uint16(h[4:]))
+	whole := off+ipv6HeaderLen+plen <= len(d.b)
+	if plen != 0 {
 		if off+ipv6HeaderLen+plen > d.wire {
 			d.fail(Truncated)
 		}
@@ -215,7 +222,7 @@ func (d *decoder) ipv6(off int) {
 				next = d.b[at]
 				p.Proto, p.Key.Proto = next, next
 				p.noTransport(at + n)
-				if d.fragment(at + n) {
+				if d.fragment(at+n, whole) {
 					return
 				}
 				nh, at = at, at+n

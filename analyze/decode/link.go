@@ -1,7 +1,5 @@
 package decode
 
-import "netwhy/capture/packet"
-
 // EtherTypes.
 const (
 	typeIPv4      = 0x0800
@@ -28,6 +26,10 @@ const (
 	typeCFM       = 0x8902
 	typeFCoE      = 0x8906
 	typeNSH       = 0x894f
+	typeVNTag     = 0x8926
+	typeHSR       = 0x892f
+	typeCMD       = 0x8909
+	typeTRILL     = 0x22f3
 	typeERSPAN    = 0x88be
 	typeERSPAN3   = 0x22eb
 	typeTEB       = 0x6558 // transparent Ethernet bridging
@@ -56,6 +58,10 @@ func (d *decoder) ethernet(off int) {
 		return
 	}
 	if !d.deeper() {
+		return
+	}
+	if isISL(d.b[off:]) {
+		d.isl(off)
 		return
 	}
 	if et <= maxLength8023 {
@@ -148,6 +154,37 @@ func (d *decoder) otherType(et uint16, off int) {
 		d.leaf(IPX, off)
 	case typePPPoED:
 		d.leaf(PPPoED, off)
+	case typePPPoES:
+		d.pppoe(off)
+	case typeMPLS, typeMPLSMulti:
+		d.mpls(off)
+	case typeNSH:
+		d.nsh(off)
+	case typeTEB:
+		d.innerEthernet(off)
+	case typePPP:
+		d.ppp(off)
+	case typePBB: // IEEE 802.1Q, 9.7: I-TAG, then the customer's frame
+		d.p.Protos.Add(ITag)
+		if d.need(off, 4) {
+			d.p.TunnelID = d.u32(off) & 0xffffff
+			d.enter(TunnelPBB)
+			d.innerEthernet(off + 4)
+		}
+	case typeMACsec:
+		d.macsec(off)
+	case typeVNTag, typeHSR: // four bytes, then an EtherType
+		if d.need(off, 6) && d.deeper() {
+			d.etherType(d.u16(off+4), off+6)
+		}
+	case typeCMD: // Cisco MetaData: version, length, one option of two 16-bit words
+		if d.need(off, 8) && d.deeper() {
+			d.etherType(d.u16(off+6), off+8)
+		}
+	case typeTRILL: // RFC 6325, 3: six bytes and options in words of four
+		if d.need(off, 6) {
+			d.innerEthernet(off + 6 + int(d.u16(off)>>6&0x1f)*4)
+		}
 	default:
 		d.fail(UnknownType)
 		d.endLink(off)
@@ -178,23 +215,47 @@ func (d *decoder) arp(off int, pr Proto) {
 	}
 }
 
-func (d *decoder) link(link packet.LinkType) {
-	switch link {
-	case packet.LinkRaw, packet.LinkRawBSD, packet.LinkRawOpenBSD:
-		d.p.Protos.Add(Raw)
-		d.ip(0)
-	case packet.LinkIPv4:
-		d.p.Protos.Add(Raw)
-		d.ipv4(0)
-	case packet.LinkIPv6:
-		d.p.Protos.Add(Raw)
-		d.ipv6(0)
-	default:
-		d.fail(UnknownLink)
+// isISL recognises Cisco's Inter-Switch Link by its multicast address.
+func isISL(b []byte) bool {
+	return len(b) >= 5 && (b[0] == 0x01 || b[0] == 0x0c) && b[1] == 0 && b[2] == 0x0c && b[3] == 0 && b[4] == 0
+}
+
+// isl reads an ISL header: 26 bytes before the frame, the VLAN at 20.
+func (d *decoder) isl(off int) {
+	const headerLen = 26
+	if !d.need(off, headerLen) {
+		return
+	}
+	p := d.p
+	p.VLAN = d.u16(off+20) >> 1 & 0xfff
+	if p.VLANs == 0 {
+		p.OuterVLAN = p.VLAN
+	}
+	p.VLANs++
+	if d.b[off+5]>>4 == 0 { // type: Ethernet
+		d.innerEthernet(off + headerLen)
 	}
 }
 
-// llc reads IEEE 802.2 (and SNAP, RFC 1042).
-func (d *decoder) llc(off int) {
-	d.leaf(LLC, off)
+// macsec reads a SecTAG (IEEE 802.1AE, 9.3). A frame whose integrity alone is
+// protected goes on in the clear; its check value is behind the IP packet.
+func (d *decoder) macsec(off int) {
+	p := d.p
+	p.Protos.Add(MACsec)
+	if !d.need(off, 6) || !d.deeper() {
+		return
+	}
+	const sci, encrypted, changed = 0x20, 0x08, 0x04
+	at := off + 6
+	if d.b[off]&sci != 0 {
+		at += 8
+	}
+	if d.b[off]&(encrypted|changed) != 0 {
+		d.fail(Encrypted)
+		d.endLink(off)
+		return
+	}
+	if d.need(at, 2) {
+		d.etherType(d.u16(at), at+2)
+	}
 }

@@ -56,8 +56,11 @@ type Packet struct {
 	Flags            uint16 // TCP, 9 bits: FIN is 1, NS is 256
 	Window           uint16 // TCP, unscaled
 	HdrLen           uint8  // TCP header bytes, options included
+	BadHeader        bool   // TCP header length is impossible: the segment has a stream but no analysis
 	ICMPType         uint8
 	ICMPCode         uint8
+
+	Fragments uint16 // frames that it was put together from; 0: it came whole
 
 	fragHdr uint32 // offset of the IPv6 fragment header
 	fragNH  uint32 // offset of the next-header byte that points at it

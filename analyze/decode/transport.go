@@ -2,20 +2,26 @@ package decode
 
 import "encoding/binary"
 
-// What of a transport header must be captured for its conversation to be known.
 const (
 	tcpMinHeader = 20
 	udpHeaderLen = 8
+
+	// tcpStreamHeader is what of a TCP header has to be there for Wireshark to
+	// give the segment a tcp.stream: up to the window.
+	tcpStreamHeader = 16
 )
 
 // tcp reads a TCP header (RFC 9293, 3.1).
 func (d *decoder) tcp(off int) {
 	p := d.p
 	p.Protos.Add(TCP)
-	if !d.need(off, tcpMinHeader) {
-		return
+	if len(d.b)-off < tcpMinHeader {
+		d.missing(off + tcpMinHeader)
+		if len(d.b)-off < tcpStreamHeader {
+			return
+		}
 	}
-	h := d.b[off : off+tcpMinHeader]
+	h := d.b[off : off+tcpStreamHeader]
 	w := binary.BigEndian.Uint32(h[12:])
 	hl := int(w>>28) * 4
 	p.Kind = KindTCP
@@ -24,14 +30,15 @@ func (d *decoder) tcp(off int) {
 	p.Flags, p.Window, p.HdrLen = uint16(w>>16&0x1ff), uint16(w), uint8(hl)
 	p.L4 = uint32(off)
 	d.conversation()
+	at := off + hl
 	if hl < tcpMinHeader {
 		d.fail(BadLength)
-		p.Payload, p.PayloadLen = p.End, 0
-		return
+		p.BadHeader = true
+		at = min(off+tcpMinHeader, d.wire)
 	}
-	at := off + hl
 	if at > d.wire {
 		d.fail(Truncated)
+		p.BadHeader = true
 		at = d.wire
 	}
 	p.PayloadLen = uint32(d.wire - at)
@@ -49,20 +56,21 @@ func (d *decoder) udp(off int) {
 		return
 	}
 	h := d.b[off : off+udpHeaderLen]
-	p.Kind = KindUDP
-	d.ports(binary.BigEndian.Uint16(h[0:]), binary.BigEndian.Uint16(h[2:]))
-	p.L4 = uint32(off)
-	d.conversation()
 	n := int(binary.BigEndian.Uint16(h[4:]))
 	switch {
 	case n >= udpHeaderLen && off+n <= d.wire:
 		d.cut(off + n)
-	case n == 0: // jumbogram, RFC 2675, 4
-	case n < udpHeaderLen:
+	case n == 0 && p.IPVersion == 6: // jumbogram (RFC 2675, 4)
+	case n < udpHeaderLen: // Wireshark gives it no udp.stream
 		d.fail(BadLength)
+		return
 	default:
 		d.fail(Truncated)
 	}
+	p.Kind = KindUDP
+	d.ports(binary.BigEndian.Uint16(h[0:]), binary.BigEndian.Uint16(h[2:]))
+	p.L4 = uint32(off)
+	d.conversation()
 	at := off + udpHeaderLen
 	p.Payload = uint32(at)
 	p.PayloadLen = uint32(d.wire - at)

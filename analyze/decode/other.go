@@ -1,0 +1,540 @@
+package decode
+
+import (
+	"encoding/binary"
+
+	"netwhy/capture/packet"
+)
+
+// Link types beside those that package packet names, by their number in the
+// tcpdump group's registry.
+const (
+	linkExpEthernet = 2
+	linkSLIP        = 8
+	linkFDDI        = 10
+	linkATMRFC1483  = 100
+	linkCHDLC       = 104
+	linkATMCLIP     = 106
+	linkFrameRelay  = 107
+	linkPFLog       = 117
+	linkIPoverFC    = 122
+	linkSunATM      = 123
+	linkARCNETLinux = 129
+	linkFRelayDir   = 206
+	linkUser2       = 149 // used by macOS for PKTAP
+	linkAVS         = 163
+	linkPPPD        = 166
+	linkJuniperEth  = 178
+	linkPPI         = 192
+	linkERF         = 197
+	linkCHDLCDir    = 205
+	linkPPPDir      = 204
+	linkIPNET       = 226
+	linkNFLog       = 239
+	linkNetAnalyzer = 240
+	linkNetAnalyzeT = 241
+	linkIPoIB       = 242
+	linkPKTAP       = 258
+	linkMPacket     = 274
+	linkIPoIBNoHdr  = 169
+)
+
+// Address families of BSD loopback and their kin. IPv6 has another number on
+// each system.
+func familyIsIPv6(f uint32) bool {
+	switch f {
+	case 10, 23, 24, 26, 28, 30:
+		return true
+	}
+	return false
+}
+
+const familyIPv4 = 2
+
+// link reads the frames of link types other than Ethernet.
+func (d *decoder) link(link packet.LinkType) {
+	p := d.p
+	switch link {
+	case packet.LinkRaw, packet.LinkRawBSD, packet.LinkRawOpenBSD:
+		p.Protos.Add(Raw)
+		d.ip(0)
+	case packet.LinkIPv4:
+		p.Protos.Add(Raw)
+		d.ip(0)
+	case packet.LinkIPv6:
+		p.Protos.Add(Raw)
+		d.ip(0)
+	case packet.LinkEthernet, linkExpEthernet:
+		d.ethernet(0)
+	case packet.LinkNull, packet.LinkLoop:
+		d.null()
+	case packet.LinkLinuxSLL:
+		d.sll()
+	case packet.LinkLinuxSLL2:
+		d.sll2()
+	case packet.LinkPPP, packet.LinkPPPHDLC:
+		d.pppLink(0)
+	case linkPPPD, linkPPPDir: // one byte of direction
+		d.ppp(1)
+	case packet.LinkPPPEther:
+		d.pppoe(0)
+	case packet.LinkIEEE80211:
+		d.wlan(0)
+	case packet.LinkRadiotap:
+		d.radiotap(0)
+	case packet.LinkPrism, linkAVS:
+		d.prism()
+	case linkPPI:
+		d.ppi()
+	default:
+		d.rare(link)
+	}
+}
+
+func (d *decoder) rare(link packet.LinkType) {
+	p := d.p
+	switch link {
+	case linkCHDLC:
+		d.chdlc(0)
+	case linkCHDLCDir:
+		d.chdlc(1)
+	case linkFrameRelay:
+		d.frameRelay(0)
+	case linkFRelayDir:
+		d.frameRelay(1)
+	case linkSLIP: // 16 bytes: direction and header compression
+		if d.need(0, 16) {
+			d.ip(16)
+		}
+	case linkNFLog:
+		d.nflog()
+	case linkPFLog:
+		d.pflog()
+	case linkPKTAP, linkUser2:
+		d.pktap()
+	case linkJuniperEth:
+		d.juniperEthernet()
+	case linkERF:
+		d.erf()
+	case linkARCNETLinux:
+		d.arcnet()
+	case linkFDDI:
+		if d.need(0, 13) {
+			d.llc(13)
+		}
+	case linkATMRFC1483:
+		d.llc(0)
+	case linkATMCLIP:
+		if d.looksLikeIP(0) {
+			d.ip(0)
+		} else {
+			d.llc(0)
+		}
+	case linkIPoverFC:
+		if d.need(0, 16) {
+			d.llc(16)
+		}
+	case linkSunATM:
+		d.sunATM()
+	case linkIPNET: // Solaris: 24 bytes, the family in the second
+		if d.need(0, 24) {
+			d.ip(24)
+		}
+	case linkIPoIB: // 40 bytes of GRH and 4 of header
+		if d.need(0, 44) {
+			d.etherType(d.u16(40), 44)
+		}
+	case linkMPacket: // IEEE 802.3br: preamble and start delimiter
+		if d.need(0, 8) {
+			d.ethernet(8)
+		}
+	case linkNetAnalyzer:
+		d.ethernet(4)
+	case linkNetAnalyzeT:
+		d.ethernet(12)
+	default:
+		if carriesNoIP(link) {
+			d.fail(NotIP)
+			p.Kind = KindLink
+			return
+		}
+		d.fail(UnknownLink)
+	}
+}
+
+// carriesNoIP names link types on which there is no IP to be found.
+func carriesNoIP(link packet.LinkType) bool {
+	switch link {
+	case 140, 141, 142, // SS7
+		143,      // DOCSIS
+		186, 189, // USB
+		187, 201, 251, 254, 255, 256, // Bluetooth
+		190, 227, // CAN
+		195, 215, 230, 283, // IEEE 802.15.4
+		209, 212, 235, 279, // I2C, LIN ...
+		220, 249, 266, 288, 289, 290, 291, 292, 293, 294, 295, // USB
+		253, 271: // netlink, vsock
+		return true
+	}
+	return false
+}
+
+// null reads BSD loopback: the family in either byte order. Some tools write
+// an EtherType or a PPP header instead.
+func (d *decoder) null() {
+	if !d.need(0, 4) {
+		return
+	}
+	p := d.p
+	if d.u16(0) == 0xff03 {
+		d.pppLink(0)
+		return
+	}
+	p.Protos.Add(Null)
+	f := d.u32(0)
+	if f&0xffff0000 != 0 {
+		if le := binary.LittleEndian.Uint32(d.b); le&0xffff0000 == 0 {
+			f = le
+		} else {
+			// Families fit into 16 bits; the other half is left over from
+			// something else on some systems.
+			f = le & 0xffff
+		}
+	}
+	switch {
+	case f == familyIPv4:
+		d.ip(4)
+	case familyIsIPv6(f):
+		d.ipv6(4)
+	case f > maxLength8023:
+		d.etherType(uint16(f), 4)
+	default:
+		d.fail(UnknownType)
+		d.endLink(4)
+	}
+}
+
+// sll reads a Linux cooked header, version 1 (tcpdump.org, LINKTYPE_LINUX_SLL).
+func (d *decoder) sll() {
+	const headerLen = 16
+	if !d.need(0, headerLen) {
+		return
+	}
+	d.p.Protos.Add(SLL)
+	d.p.L2, d.p.L2Kind = 0, L2SLL
+	d.cooked(d.u16(2), d.u16(14), headerLen)
+}
+
+// sll2 reads version 2 (LINKTYPE_LINUX_SLL2).
+func (d *decoder) sll2() {
+	const headerLen = 20
+	if !d.need(0, headerLen) {
+		return
+	}
+	d.p.Protos.Add(SLL)
+	d.p.L2, d.p.L2Kind = 0, L2SLL2
+	d.cooked(d.u16(8), d.u16(0), headerLen)
+}
+
+// cooked goes on behind a cooked header. Small protocol numbers are Linux's own.
+func (d *decoder) cooked(arphrd, proto uint16, at int) {
+	const (
+		hrdGRE, hrdGRE6, hrdNetlink, hrdRadiotap, hrdWLAN = 778, 823, 824, 803, 801
+		raw8023, llc, can, canFD                          = 1, 4, 0xc, 0xd
+	)
+	switch arphrd {
+	case hrdNetlink:
+		d.fail(NotIP)
+		d.endLink(at)
+		return
+	case hrdRadiotap:
+		d.radiotap(at)
+		return
+	case hrdWLAN:
+		d.wlan(at)
+		return
+	case hrdGRE, hrdGRE6:
+		d.tunnelType(proto, at)
+		return
+	}
+	switch proto {
+	case raw8023:
+		d.leaf(IPX, at)
+	case llc:
+		d.llc(at)
+	case can, canFD:
+		d.fail(NotIP)
+		d.endLink(at)
+	default:
+		d.etherType(proto, at)
+	}
+}
+
+// pppLink reads PPP as a link: HDLC address and control, or Cisco's.
+func (d *decoder) pppLink(off int) {
+	if d.has(off, 2) && (d.b[off] == 0x0f || d.b[off] == 0x8f) && d.b[off+1] == 0 {
+		d.chdlc(off)
+		return
+	}
+	d.ppp(off)
+}
+
+// chdlc reads Cisco HDLC: address, control, EtherType.
+func (d *decoder) chdlc(off int) {
+	const slarp, cdp, osi = 0x8035, 0x2000, 0xfefe
+	if !d.need(off, 4) {
+		return
+	}
+	d.p.Protos.Add(CHDLC)
+	switch et := d.u16(off + 2); et {
+	case slarp:
+		d.endLink(off + 4)
+	case cdp:
+		d.leaf(CDP, off+4)
+	case osi: // a byte of padding before the identifier
+		d.osi(off + 5)
+		if d.p.Kind == KindUndecoded {
+			d.endLink(off + 4)
+		}
+	default:
+		d.etherType(et, off+4)
+	}
+}
+
+// frameRelay reads Q.922 addresses of 2 to 4 bytes, then RFC 2427 or Cisco's
+// EtherType.
+func (d *decoder) frameRelay(off int) {
+	p := d.p
+	p.Protos.Add(FR)
+	at := off
+	for range 4 {
+		if !d.need(at, 1) {
+			return
+		}
+		at++
+		if d.b[at-1]&1 != 0 {
+			break
+		}
+	}
+	if !d.need(at, 2) {
+		return
+	}
+	d.endLink(at)
+	const ui, nlpidSNAP = 3, 0x80
+	if d.b[at] != ui {
+		d.etherType(d.u16(at), at+2)
+		return
+	}
+	at++
+	if d.b[at] == 0 { // padding
+		at++
+	}
+	if !d.need(at, 1) {
+		return
+	}
+	switch d.b[at] {
+	case nlpidSNAP:
+		d.snap(at + 1)
+	case 0xcf:
+		d.pppProtocol(at + 1)
+	default:
+		d.osi(at)
+	}
+}
+
+// nflog reads Linux netfilter's log: type-length-values in the byte order of the
+// machine, the packet in the one of type 9.
+func (d *decoder) nflog() {
+	const payload = 9
+	if !d.need(0, 4) {
+		return
+	}
+	d.p.Protos.Add(NFLog)
+	family := d.b[0]
+	at := 4
+	for range 256 {
+		if !d.need(at, 4) {
+			return
+		}
+		n, t := int(binary.LittleEndian.Uint16(d.b[at:])), binary.LittleEndian.Uint16(d.b[at+2:])
+		if t&0xff == 0 && n > 0xff || n < 4 { // the other byte order
+			n, t = int(d.u16(at)), d.u16(at+2)
+		}
+		if n < 4 {
+			d.fail(BadLength)
+			return
+		}
+		if t == payload {
+			d.cut(at + n)
+			switch {
+			case family == familyIPv4:
+				d.ipv4(at + 4)
+			case familyIsIPv6(uint32(family)):
+				d.ipv6(at + 4)
+			case d.looksLikeIP(at + 4):
+				d.ip(at + 4)
+			default:
+				d.fail(UnknownType)
+				d.endLink(at + 4)
+			}
+			return
+		}
+		at += (n + 3) &^ 3
+	}
+}
+
+// pflog reads OpenBSD's packet filter log: its length, rounded up to four, and
+// the family.
+func (d *decoder) pflog() {
+	if !d.need(0, 2) {
+		return
+	}
+	d.p.Protos.Add(PFLog)
+	at := (int(d.b[0]) + 3) &^ 3
+	switch f := uint32(d.b[1]); {
+	case f == familyIPv4:
+		d.ipv4(at)
+	case familyIsIPv6(f):
+		d.ipv6(at)
+	default:
+		d.fail(UnknownType)
+		d.endLink(at)
+	}
+}
+
+// pktap reads Apple's header: its length, and the link type of what follows.
+func (d *decoder) pktap() {
+	if !d.need(0, 16) {
+		return
+	}
+	n, dlt := int(binary.LittleEndian.Uint32(d.b)), binary.LittleEndian.Uint32(d.b[8:])
+	if n < 16 || n > len(d.b) || dlt > 0xffff {
+		d.fail(BadLength)
+		return
+	}
+	d.p.Protos.Add(PKTAP)
+	d.nested(packet.LinkType(dlt), n)
+}
+
+// nested reads a frame of another link type inside a capture header.
+func (d *decoder) nested(link packet.LinkType, off int) {
+	if !d.deeper() {
+		return
+	}
+	switch link {
+	case packet.LinkEthernet:
+		d.ethernet(off)
+	case packet.LinkRaw, packet.LinkRawBSD, packet.LinkRawOpenBSD, packet.LinkIPv4, packet.LinkIPv6:
+		d.ip(off)
+	case packet.LinkIEEE80211:
+		d.wlan(off)
+	case packet.LinkRadiotap:
+		d.radiotap(off)
+	case packet.LinkPPP, packet.LinkPPPHDLC:
+		d.pppLink(off)
+	case packet.LinkNull, packet.LinkLoop:
+		if !d.need(off, 5) {
+			return
+		}
+		d.ip(off + 4)
+	default:
+		d.fail(UnknownLink)
+	}
+}
+
+// juniperEthernet reads the header of Juniper's captures: magic, flags, and an
+// extension whose length is told.
+func (d *decoder) juniperEthernet() {
+	const magic, extended, noL2 = 0x4d4743, 0x80, 0x02
+	if !d.need(0, 4) || d.u32(0)>>8 != magic {
+		return
+	}
+	d.p.Protos.Add(JuniperEth)
+	at := 4
+	if d.b[3]&extended != 0 {
+		if !d.need(4, 2) {
+			return
+		}
+		at = 6 + int(d.u16(4))
+	}
+	if d.b[3]&noL2 != 0 {
+		if d.need(at, 4) {
+			d.ip(at + 4)
+		}
+		return
+	}
+	d.ethernet(at)
+}
+
+// erf reads an Endace record of Ethernet: 16 bytes, extension headers, two bytes
+// of alignment.
+func (d *decoder) erf() {
+	const ethernet, more = 2, 0x80
+	if !d.need(0, 16) {
+		return
+	}
+	typ := d.b[8]
+	at := 16
+	for i := 0; typ&more != 0 && i < maxLayers; i++ {
+		if !d.need(at, 8) {
+			return
+		}
+		typ = typ&^more | d.b[at]&more
+		at += 8
+	}
+	switch typ &^ more {
+	case ethernet, 11, 16, 20, 21:
+		d.ethernet(at + 2)
+	case 22, 23: // raw IP
+		d.ip(at)
+	default:
+		d.fail(UnknownType)
+		d.p.Kind = KindLink
+	}
+}
+
+// arcnet reads Linux's ARCNET header: source, destination, two bytes of offset,
+// protocol, and for the common ones split flag and sequence number.
+func (d *decoder) arcnet() {
+	const ip, arp, oldIP = 212, 213, 240
+	if !d.need(0, 5) {
+		return
+	}
+	switch d.b[4] {
+	case ip, oldIP:
+		d.arcnetPayload(ip)
+	case arp:
+		d.arcnetPayload(arp)
+	default:
+		d.fail(UnknownType)
+		d.endLink(5)
+	}
+}
+
+func (d *decoder) arcnetPayload(proto byte) {
+	const arp, headerLen = 213, 8
+	if !d.need(0, headerLen) {
+		return
+	}
+	if proto == arp {
+		d.arp(headerLen, ARP)
+		return
+	}
+	d.ip(headerLen)
+}
+
+// sunATM reads SunATM's header: direction and type, VPI, VCI.
+func (d *decoder) sunATM() {
+	if !d.need(0, 4) {
+		return
+	}
+	switch d.b[0] & 0xf {
+	case 1: // LANE: two bytes of header, then Ethernet
+		d.ethernet(6)
+	case 2:
+		d.llc(4)
+	default:
+		d.fail(UnknownType)
+		d.endLink(4)
+	}
+}
