@@ -148,6 +148,7 @@ func (f *File) Next(ctx context.Context) (*packet.Batch, error) {
 				return nil, err
 			}
 			if len(b.Frames) == 0 && len(b.Secrets) == 0 {
+				b.Buf = b.Buf[:0]
 				continue
 			}
 		}
@@ -184,7 +185,7 @@ func (f *File) snapshot(b *packet.Batch) {
 	}
 	i.Files = i.Files[:0]
 	for _, r := range f.readers {
-		r.info.Frames = r.walk.frames
+		r.info.Frames, r.info.SwappedLens = r.walk.frames, r.walk.swapped
 		i.Files = append(i.Files, r.info)
 	}
 	c := &i.Counters
@@ -196,18 +197,31 @@ func (f *File) snapshot(b *packet.Batch) {
 	if b == nil {
 		return
 	}
-	i.count(b.Frames)
+	i.count(b.Frames, f.timeless())
 	f.packets.Store(c.Packets)
 	b.Counters = *c
 }
 
+// timeless tells whether a time of 0 means that there is none.
+func (f *File) timeless() bool {
+	for _, r := range f.readers {
+		if r.walk.timeless {
+			return true
+		}
+	}
+	return false
+}
+
 // count adds frames to the totals.
-func (i *Info) count(frames []packet.Frame) {
+func (i *Info) count(frames []packet.Frame, timeless bool) {
 	c := &i.Counters
 	c.Packets += uint64(len(frames))
 	for k := range frames {
 		t := frames[k].Time
 		c.Bytes += uint64(frames[k].WireLen)
+		if t == 0 && timeless {
+			continue
+		}
 		if !i.HasTimes {
 			i.HasTimes = true
 			i.First, i.Earliest, i.Latest = t, t, t

@@ -38,10 +38,10 @@ func newMerger(readers []*reader, batchBytes int) *merger {
 func (m *merger) next(ctx context.Context, b *packet.Batch) error {
 	for {
 		in, err := m.earliest(ctx, b)
-		if err != nil {
+		if err != nil && len(b.Frames) == 0 {
 			return err
 		}
-		if in == nil {
+		if err != nil || in == nil { // what is merged so far is not lost with ctx
 			break
 		}
 		f := in.batch.Frames[in.next]

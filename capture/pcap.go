@@ -36,13 +36,12 @@ const (
 
 // pcapReader walks the records of a pcap file.
 type pcapReader struct {
-	swap    bool // the file's byte order is not little-endian
-	nano    bool
-	extra   int // bytes of a record header after the usual 16
-	lens    lenOrder
-	link    packet.LinkType
-	limit   uint32
-	swapped bool // a record's captured length was above its length on the wire
+	swap  bool // the file's byte order is not little-endian
+	nano  bool
+	extra int // bytes of a record header after the usual 16
+	lens  lenOrder
+	link  packet.LinkType
+	limit uint32
 }
 
 // lenOrder is how the two lengths of a record stand: until version 2.3 some
@@ -148,7 +147,7 @@ func (p *pcapReader) parse(b *packet.Batch, buf []byte, pos int, st *walk) (next
 			fraction *= 1000
 		}
 		st.frames++
-		p.swapped = p.swapped || captured > wire
+		st.swapped = st.swapped || captured > wire
 		b.Frames = append(b.Frames, packet.Frame{
 			Number:    st.frames,
 			Time:      int64(p.u32(h))*1e9 + fraction,

@@ -40,13 +40,12 @@ const (
 
 // pcapngReader walks the blocks of a pcapng file.
 type pcapngReader struct {
-	file    int  // index of the file in the run
-	swap    bool // the section's byte order is not little-endian
-	inside  bool // a section header was read
-	skip    int64
-	ifaces  []ngInterface // of the current section
-	last    int64         // time of the last frame, lent to frames without one
-	swapped bool
+	file   int  // index of the file in the run
+	swap   bool // the section's byte order is not little-endian
+	inside bool // a section header was read
+	skip   int64
+	ifaces []ngInterface // of the current section
+	last   int64         // time of the last frame, lent to frames without one
 }
 
 // ngInterface is what reading a packet of an interface needs.
@@ -314,7 +313,7 @@ func (p *pcapngReader) simple(b *packet.Batch, block []byte, pos int, st *walk) 
 	if captured > i.limit {
 		return fmt.Sprintf("its block claims %d captured bytes; at most %d are possible", captured, i.limit)
 	}
-	st.noTime++
+	st.timeless = st.timeless || p.last == 0
 	p.add(b, i, pos+simpleFixed, captured, wire, st)
 	return ""
 }
@@ -338,7 +337,7 @@ func dataEnd(block []byte, fixed int, captured uint32, i *ngInterface) (int, str
 
 func (p *pcapngReader) add(b *packet.Batch, i *ngInterface, at int, captured, wire uint32, st *walk) {
 	st.frames++
-	p.swapped = p.swapped || captured > wire
+	st.swapped = st.swapped || captured > wire
 	b.Frames = append(b.Frames, packet.Frame{
 		Number:    st.frames,
 		Time:      p.last,

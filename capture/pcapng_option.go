@@ -30,7 +30,11 @@ func (p *pcapngReader) options(block []byte, at int, each func(code uint16, valu
 	return ""
 }
 
+// optionText returns a name. It is cut at maxText, so that a file of names
+// costs no more memory than one of packets.
 func optionText(v []byte) string {
+	const maxText = 256
+	v = v[:min(len(v), maxText)]
 	if i := bytes.IndexByte(v, 0); i >= 0 { // some writers count the C string's end
 		v = v[:i]
 	}

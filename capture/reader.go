@@ -25,7 +25,8 @@ type parser interface {
 type walk struct {
 	frames         uint64 // read so far
 	firstInterface uint16 // index in the run of the file's first interface
-	noTime         int    // frames without a time in the current batch
+	timeless       bool   // its first frames carry no time, and none could be lent to them
+	swapped        bool   // a frame claimed more captured bytes than were on the wire
 	interfaces     *interfaces
 	secrets        [][]byte
 }
@@ -60,7 +61,8 @@ type reader struct {
 	done   bool
 }
 
-// next fills b, which must be empty, with at least one frame; io.EOF when the
+// next fills b, which must be empty, with at least one frame (or at the end of
+// the file with secrets alone); io.EOF when the
 // file, or what of it can be read, is over. It hands on what is there as soon
 // as the source has nothing more at the moment: a pipe's frames do not wait.
 func (r *reader) next(ctx context.Context, b *packet.Batch) error {
@@ -73,7 +75,6 @@ func (r *reader) next(ctx context.Context, b *packet.Batch) error {
 	}
 	n := copy(buf, r.tail)
 	pos := 0
-	r.walk.noTime = 0
 	for {
 		var need int
 		var fault string
@@ -117,7 +118,7 @@ func (r *reader) next(ctx context.Context, b *packet.Batch) error {
 	r.walk.secrets = nil
 	r.tail = append(r.tail[:0], buf[pos:n]...)
 	r.offset += int64(pos)
-	if len(b.Frames) == 0 {
+	if len(b.Frames) == 0 && len(b.Secrets) == 0 {
 		return io.EOF
 	}
 	return nil

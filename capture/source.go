@@ -79,7 +79,6 @@ type FileInfo struct {
 	Frames      uint64 // read from this file, before any filter
 	Fault       *TruncatedError
 	Err         error // *OpenError: the file was left out
-	Interfaces  int   // number of its interfaces in Info.Interfaces
 	SwappedLens bool  // records claimed more captured bytes than were on the wire
 }
 
