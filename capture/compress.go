@@ -1,8 +1,10 @@
 package capture
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"sync"
 
@@ -84,49 +86,126 @@ type readerFunc func(p []byte) (int, error)
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 // unpack sends the content in pieces as they come: what a paused pipe has
-// given so far does not wait for more.
+// given so far does not wait for more. The last piece carries the error.
 func unpack(ctx context.Context, c compression, packed io.Reader, free <-chan []byte, full chan<- chunk) {
-	r, err := unpacker(c, packed)
-	if err != nil {
-		full <- chunk{err: err} // has room: nothing was sent yet
-		return
+	out := &chunkWriter{done: ctx.Done(), free: free, full: full}
+	var err error
+	switch c {
+	case packGzip:
+		err = unpackGzip(packed, out)
+	case packZstd:
+		err = unpackZstd(packed, out)
+	case packLZ4:
+		err = unpackLZ4(packed, out)
 	}
-	defer r.Close()
-	for {
-		var buf []byte
-		select {
-		case buf = <-free:
-		case <-ctx.Done():
-			return
+	if buf, ok := out.get(); ok {
+		if err == nil {
+			err = io.EOF
 		}
+		full <- chunk{err: err, buf: buf} // has room for every buffer
+	}
+}
+
+// chunkWriter passes content on in buffers that come back.
+type chunkWriter struct {
+	done <-chan struct{}
+	free <-chan []byte
+	full chan<- chunk
+}
+
+// get returns a buffer, false if nobody wants the content any more.
+func (w *chunkWriter) get() ([]byte, bool) {
+	select {
+	case buf := <-w.free:
 		if buf == nil {
 			buf = make([]byte, chunkBytes)
 		}
+		return buf, true
+	case <-w.done:
+		return nil, false
+	}
+}
+
+// errUnwanted ends unpacking when the source was closed.
+var errUnwanted = errors.New("the content is not wanted any more")
+
+// copy passes on what r gives, each read at once.
+func (w *chunkWriter) copy(r io.Reader) error {
+	for {
+		buf, ok := w.get()
+		if !ok {
+			return errUnwanted
+		}
 		n, err := 0, error(nil)
-		for empty := 0; n == 0 && err == nil; empty++ {
-			if n, err = r.Read(buf); empty > 100 {
-				err = io.ErrNoProgress
+		for range maxEmptyReads {
+			if n, err = r.Read(buf); n > 0 || err != nil {
+				break
 			}
 		}
-		full <- chunk{data: buf[:n], err: err, buf: buf} // has room for every buffer
-		if err != nil {
-			return
+		w.full <- chunk{data: buf[:n], buf: buf} // has room for every buffer
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		case n == 0:
+			return io.ErrNoProgress
 		}
 	}
 }
 
-func unpacker(c compression, r io.Reader) (io.ReadCloser, error) {
-	switch c {
-	case packGzip:
-		return gzip.NewReader(r)
-	case packZstd:
-		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(zstdWindow))
-		if err != nil {
-			return nil, err
+// maxEmptyReads is bufio's patience with a reader that gives nothing.
+const maxEmptyReads = 100
+
+// Write implements io.Writer.
+func (w *chunkWriter) Write(p []byte) (int, error) {
+	n := 0
+	for n < len(p) {
+		buf, ok := w.get()
+		if !ok {
+			return n, errUnwanted
 		}
-		return z.IOReadCloser(), nil
-	default:
-		return io.NopCloser(lz4.NewReader(r)), nil
+		m := copy(buf, p[n:])
+		n += m
+		w.full <- chunk{data: buf[:m], buf: buf} // has room for every buffer
+	}
+	return n, nil
+}
+
+func unpackGzip(packed io.Reader, out *chunkWriter) error {
+	z, err := gzip.NewReader(packed)
+	if err != nil {
+		return err
+	}
+	return out.copy(z)
+}
+
+func unpackZstd(packed io.Reader, out *chunkWriter) error {
+	z, err := zstd.NewReader(packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(zstdWindow))
+	if err != nil {
+		return err
+	}
+	defer z.Close()
+	return out.copy(z)
+}
+
+// unpackLZ4 writes block by block, because the library's Read waits until its
+// buffer is full; and frame by frame, because it takes the first one's end for
+// the end of the file.
+func unpackLZ4(packed io.Reader, out *chunkWriter) error {
+	in := bufio.NewReaderSize(packed, chunkBytes)
+	z := lz4.NewReader(in)
+	for {
+		if _, err := z.WriteTo(out); err != nil {
+			return err
+		}
+		if _, err := in.Peek(1); err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+		z.Reset(in)
 	}
 }
 

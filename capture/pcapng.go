@@ -59,7 +59,7 @@ type ngInterface struct {
 
 // check looks at the first section header without reading it.
 func (p *pcapngReader) check(head []byte) string {
-	if len(head) < sectionFixed+blockTrailer {
+	if len(head) < pcapHeaderLen { // the least that is read to tell what a file is
 		return fmt.Sprintf("a pcapng file that ends inside its section header (%d bytes)", len(head))
 	}
 	if _, wrong := sectionOrder(head); wrong != "" {

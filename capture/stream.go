@@ -125,7 +125,7 @@ func readHead(ctx context.Context, s stream) ([]byte, error) {
 	head := make([]byte, headBytes)
 	enough := len(head)
 	if r, ok := s.(*rawFile); !ok || r.size < 0 {
-		enough = pcapHeaderLen
+		enough = pcapHeaderLen // and no more: it may pause behind it
 	}
 	n := 0
 	for n < enough {
