@@ -1,0 +1,101 @@
+package analyze
+
+import (
+	"context"
+	"errors"
+	"io"
+	"runtime"
+	"sync"
+
+	"netwhy/analyze/conn"
+	"netwhy/analyze/finding"
+	"netwhy/analyze/proto"
+	"netwhy/capture/packet"
+)
+
+// Source is where batches come from. Next ends with io.EOF; any other error ends
+// the run too, and what was found stands. Batches must be numbered from 0
+// without a gap (Batch.Seq is set here).
+type Source interface {
+	Next(ctx context.Context) (*packet.Batch, error)
+}
+
+// Options of a run. The zero value works.
+type Options struct {
+	Workers        int          // lanes; 0: one per core
+	MaxConnections int          // live ones kept; 0: DefaultConnections
+	MaxSummaries   int          // conversations kept in Result.Connections; 0: DefaultSummaries
+	IdleTimeout    int64        // ns of capture time after which a conversation is folded; 0: never (files)
+	Live           bool         // emit findings as they are established, not only at the end
+	Secrets        []byte       // a TLS key log (NSS format)
+	Protocols      []proto.Spec // nil: Protocols()
+
+	// Connection, if not nil, gets every conversation when it is folded, from
+	// one goroutine, in a fixed order. The summary is valid during the call.
+	Connection func(*conn.Summary)
+	// Moments asks for the result so far (live): each function sent gets it,
+	// called from the collector between two batches.
+	Moments <-chan func(*Result)
+}
+
+// Defaults and bounds of Options.
+const (
+	DefaultConnections = 1_000_000
+	DefaultSummaries   = 10_000
+)
+
+// Run analyses what src gives until its end or the end of ctx, and returns what
+// was found in every case, together with the source's error or the context's
+// cause. It owns every goroutine it starts and returns after all of them. emit
+// may be nil; it is called from one goroutine, for a finding that is new or has
+// grown (Options.Live), and for each at the end.
+func Run(ctx context.Context, src Source, opt Options, emit func(finding.Finding)) (*Result, error) {
+	if opt.Workers <= 0 {
+		opt.Workers = runtime.GOMAXPROCS(0)
+	}
+	if opt.MaxConnections <= 0 {
+		opt.MaxConnections = DefaultConnections
+	}
+	if opt.MaxSummaries <= 0 {
+		opt.MaxSummaries = DefaultSummaries
+	}
+	if opt.Protocols == nil {
+		opt.Protocols = Protocols()
+	}
+	secrets := newKeyLog()
+	secrets.add(opt.Secrets)
+
+	p := newPipeline(opt, secrets)
+	var wg sync.WaitGroup
+	for range p.decoders {
+		wg.Go(p.decode)
+	}
+	for i := range p.lanes {
+		wg.Go(func() { p.lanes[i].run() })
+	}
+	col := newCollector(opt, p, emit)
+	wg.Go(col.run)
+	err := p.feed(ctx, src, secrets)
+	wg.Wait()
+	return col.result(), err
+}
+
+// feed moves batches from the source into the pipeline. It is the only serial
+// part that touches every batch, and does nothing per frame.
+func (p *pipeline) feed(ctx context.Context, src Source, secrets *keyLog) error {
+	defer p.close()
+	for seq := uint64(0); ; seq++ {
+		b, err := src.Next(ctx)
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+		for _, s := range b.Secrets {
+			secrets.add(s)
+		}
+		b.Seq = seq
+		p.put(b)
+	}
+}

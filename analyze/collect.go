@@ -1,0 +1,431 @@
+package analyze
+
+import (
+	"net/netip"
+	"slices"
+
+	"netwhy/analyze/correlate"
+	"netwhy/analyze/finding"
+	"netwhy/analyze/flow"
+	"netwhy/analyze/proto"
+)
+
+// collector puts what the lanes say into the order of frames, numbers the
+// conversations, runs the correlators and keeps the result.
+type collector struct {
+	opt     Options
+	pipe    *pipeline
+	names   *names
+	emit    func(finding.Finding)
+	res     *Result
+	deltas  []*delta
+	numbers [][]flow.ID // by lane and slot
+	outer   map[flow.Key]flow.ID
+	next    struct{ tcp, udp uint32 }
+	keep    *keeper
+	trust   trust
+	finds   map[findKey]int // index in res.Findings
+	corr    []correlate.Correlator
+	out     correlate.Out
+	last    int64 // time of the last frame
+	begun   bool
+	opening correlate.Opened
+	event   proto.Event
+}
+
+// findKey names a finding. Those of a host come from several lanes, each with
+// its own version, and are put together in the end; correlators tell several of
+// one host and code, apart by their first frame.
+type findKey struct {
+	id    flow.ID
+	code  finding.Code
+	host  netip.Addr
+	lane  int
+	first uint64
+}
+
+// MaxFindings bounds the findings of a result; what comes on top is counted.
+const MaxFindings = 200_000
+
+func newCollector(opt Options, p *pipeline, emit func(finding.Finding)) *collector {
+	c := &collector{
+		opt: opt, pipe: p, emit: emit, names: p.lanes[0].specs.names,
+		res: newResult(), deltas: make([]*delta, len(p.lanes)), numbers: make([][]flow.ID, len(p.lanes)),
+		outer: map[flow.Key]flow.ID{}, keep: newKeeper(opt.MaxSummaries), finds: map[findKey]int{},
+	}
+	for _, s := range Correlators() {
+		c.corr = append(c.corr, s.New())
+	}
+	c.out.Emit = func(f finding.Finding) { c.find(-1, f) }
+	c.out.Name = func(a netip.Addr) string { return c.res.Names[a] }
+	return c
+}
+
+// run reads one delta of every lane for each batch, then the endings.
+func (c *collector) run() {
+	for c.batch() {
+		c.moment()
+	}
+	for _, k := range c.corr {
+		k.End(&c.out)
+	}
+}
+
+// batch reads one round of deltas; false: there are no more.
+func (c *collector) batch() bool {
+	ending := 0
+	for i, l := range c.pipe.lanes {
+		d, ok := <-l.out
+		if !ok {
+			c.deltas[i] = nil
+			continue
+		}
+		c.deltas[i] = d
+		if d.ending {
+			ending++
+		}
+	}
+	if ending > 0 {
+		c.ending()
+		return false
+	}
+	if c.deltas[0] == nil {
+		return false
+	}
+	c.round()
+	return true
+}
+
+// round takes what all lanes said of one batch and gives the deltas back.
+func (c *collector) round() {
+	for _, d := range c.deltas {
+		if d != nil && d.tallied {
+			c.tally(&d.tally)
+		}
+	}
+	for d, o := range merged(c.deltas, func(d *delta) []opened { return d.opened }, func(o *opened) uint64 { return o.frame }) {
+		c.open(d, o)
+	}
+	for d, e := range merged(c.deltas, func(d *delta) []event { return d.events }, func(e *event) uint64 { return e.Frame }) {
+		e.Flow = c.number(d, e.slot)
+		c.publish(&e.Event)
+	}
+	for i, d := range c.deltas {
+		if d != nil {
+			c.sums(i, d)
+		}
+	}
+	for d, x := range merged(c.deltas, func(d *delta) []closed { return d.closed }, func(x *closed) uint64 { return x.frame }) {
+		c.close(d, x)
+	}
+	for i, d := range c.deltas {
+		if d != nil {
+			c.pipe.lanes[i].spare <- d
+			c.deltas[i] = nil
+		}
+	}
+}
+
+// merged yields the items of all lanes by frame; equal frames by lane.
+func merged[T any](deltas []*delta, list func(*delta) []T, frame func(*T) uint64) func(func(int, *T) bool) {
+	return func(yield func(int, *T) bool) {
+		var at [64]int
+		for {
+			best, least := -1, uint64(0)
+			for i, d := range deltas {
+				if d == nil || at[i] >= len(list(d)) {
+					continue
+				}
+				if f := frame(&list(d)[at[i]]); best < 0 || f < least {
+					best, least = i, f
+				}
+			}
+			if best < 0 || !yield(best, &list(deltas[best])[at[best]]) {
+				return
+			}
+			at[best]++
+		}
+	}
+}
+
+// open gives a conversation its number.
+func (c *collector) open(lane int, o *opened) {
+	if id, ok := c.outer[o.key]; ok && len(c.outer) > 0 {
+		if !o.outer {
+			c.setNumber(lane, o.slot, id)
+		}
+		return
+	}
+	id := flow.ID{Proto: o.proto}
+	if o.proto == flow.TCP {
+		id.Stream = c.next.tcp
+		c.next.tcp++
+		if !o.quoted {
+			c.res.TCPConversations++
+		}
+	} else {
+		id.Stream = c.next.udp
+		c.next.udp++
+		if !o.quoted {
+			c.res.UDPConversations++
+		}
+	}
+	if o.outer {
+		c.outer[o.key] = id
+		return
+	}
+	c.setNumber(lane, o.slot, id)
+	if o.quoted || len(c.corr) == 0 {
+		return
+	}
+	c.opening = correlate.Opened{ID: id, Client: o.key.AddrA(), Server: o.key.AddrB(), SrcMAC: o.src, DstMAC: o.dst, SYN: o.syn}
+	if !o.clientIsA {
+		c.opening.Client, c.opening.Server = c.opening.Server, c.opening.Client
+	}
+	c.event = proto.Event{Frame: o.frame, Time: c.last, Flow: id, Body: &c.opening}
+	c.publish(&c.event)
+}
+
+func (c *collector) setNumber(lane int, slot uint32, id flow.ID) {
+	n := c.numbers[lane]
+	for int(slot) >= len(n) {
+		n = append(n, flow.ID{})
+	}
+	n[slot] = id
+	c.numbers[lane] = n
+}
+
+func (c *collector) number(lane int, slot uint32) flow.ID {
+	if slot == 0 || int(slot) >= len(c.numbers[lane]) {
+		return flow.ID{}
+	}
+	return c.numbers[lane][slot]
+}
+
+func (c *collector) publish(e *proto.Event) {
+	if n, ok := e.Body.(proto.Named); ok {
+		c.res.name(n.NamedAddrs())
+	}
+	if x, ok := e.Body.(*correlate.ICMPError); ok {
+		x.QuotedID = e.Flow
+	}
+	for _, k := range c.corr {
+		k.Event(&c.out, e)
+	}
+}
+
+// tally adds the counts of one batch.
+func (c *collector) tally(t *tally) {
+	r := c.res
+	if t.packets == 0 {
+		return
+	}
+	if !c.begun {
+		c.begun = true
+		r.First = t.first
+	} else if t.first < c.last {
+		r.Trust.TimeReversals++
+	}
+	c.last = t.last
+	r.Last = t.last
+	r.Packets += t.packets
+	r.Bytes += t.bytes
+	r.Undecoded += t.undecoded
+	r.Source = t.counters
+	r.Trust.TimeReversals += t.reversals
+	r.Trust.Snapped += t.snapped
+	for p, n := range t.protocols {
+		if n > 0 {
+			r.Protocols[c.names.list[p]] += n
+		}
+	}
+}
+
+// sums adds what has no order.
+func (c *collector) sums(lane int, d *delta) {
+	r := c.res
+	for _, slot := range d.real {
+		if id := c.number(lane, slot); id.Proto == flow.TCP {
+			r.TCPConversations++
+		} else {
+			r.UDPConversations++
+		}
+	}
+	for i, n := range d.tcp {
+		r.TCP[i] += n
+	}
+	for i, n := range d.carried {
+		if n > 0 {
+			r.Protocols[c.names.list[i]] += n
+		}
+	}
+	for _, x := range d.counts {
+		m := r.Keyed[x.counter]
+		if m == nil {
+			m = map[string]uint64{}
+			r.Keyed[x.counter] = m
+		}
+		m[x.key] += x.n
+	}
+	for _, m := range d.malformed {
+		r.Malformed[m]++
+	}
+	r.Evicted += d.evicted
+	r.Shed += d.shed
+	for i := range d.finds {
+		f := d.finds[i].Finding
+		f.Flow = c.number(lane, d.finds[i].slot)
+		c.find(lane, f)
+	}
+}
+
+// find keeps a finding, or puts it in the place of what the same lane (-1: a
+// correlator) said before of the same conversation and host.
+func (c *collector) find(lane int, f finding.Finding) {
+	key := findKey{id: f.Flow, code: f.Code, host: f.Host, lane: lane}
+	if lane < 0 {
+		key.first = f.Evidence.First
+	}
+	i, ok := c.finds[key]
+	switch {
+	case !ok && len(c.res.Findings) >= MaxFindings:
+		c.res.Shed++
+		return
+	case !ok:
+		c.finds[key] = len(c.res.Findings)
+		c.res.Findings = append(c.res.Findings, f)
+	default:
+		c.res.Findings[i] = f
+	}
+	if c.emit != nil && c.opt.Live {
+		c.emit(f)
+	}
+}
+
+// close takes a folded conversation.
+func (c *collector) close(lane int, x *closed) {
+	if x.quoted {
+		return
+	}
+	s := x.sum
+	s.ID = c.number(lane, x.slot)
+	c.trust.add(s)
+	for _, k := range c.corr {
+		k.Conn(&c.out, s)
+	}
+	if c.opt.Connection != nil {
+		c.opt.Connection(s)
+	}
+	c.keep.add(s)
+}
+
+// ending merges the last deltas of the lanes. Each lane folds its conversations
+// in the order of their first frames, some hundred at a time.
+func (c *collector) ending() {
+	heads := make([]int, len(c.deltas))
+	fetch := func(i int) {
+		for c.deltas[i] != nil && heads[i] >= len(c.deltas[i].closed) {
+			c.pipe.lanes[i].spare <- c.deltas[i]
+			heads[i] = 0
+			d, ok := <-c.pipe.lanes[i].out
+			if !ok {
+				c.deltas[i] = nil
+				return
+			}
+			c.deltas[i] = d
+			c.endingEvents(i, d)
+		}
+	}
+	for i, d := range c.deltas {
+		if d != nil {
+			c.endingEvents(i, d)
+		}
+	}
+	for {
+		best, least := -1, uint64(0)
+		for i := range c.deltas {
+			fetch(i)
+			if c.deltas[i] == nil {
+				continue
+			}
+			x := &c.deltas[i].closed[heads[i]]
+			first := uint64(0)
+			if x.sum != nil {
+				first = x.sum.First
+			}
+			if best < 0 || first < least {
+				best, least = i, first
+			}
+		}
+		if best < 0 {
+			return
+		}
+		c.close(best, &c.deltas[best].closed[heads[best]])
+		heads[best]++
+	}
+}
+
+// endingEvents takes what analyzers said when they were closed.
+func (c *collector) endingEvents(lane int, d *delta) {
+	c.sums(lane, d)
+	for i := range d.events {
+		d.events[i].Flow = c.number(lane, d.events[i].slot)
+		c.publish(&d.events[i].Event)
+	}
+}
+
+// moment answers those who ask for the result so far.
+func (c *collector) moment() {
+	select {
+	case ask, ok := <-c.opt.Moments:
+		if ok {
+			ask(c.result())
+		}
+	default:
+	}
+}
+
+// joined returns the findings in their order, with the versions that several
+// lanes have of a host's finding made one.
+func (c *collector) joined() []finding.Finding {
+	all := slices.Clone(c.res.Findings)
+	slices.SortStableFunc(all, func(a, b finding.Finding) int { return compareFindings(&a, &b) })
+	if len(c.pipe.lanes) == 1 {
+		return all
+	}
+	type name struct {
+		code finding.Code
+		host netip.Addr
+	}
+	first := map[name]int{}
+	joined := all[:0]
+	for _, f := range all {
+		if f.Flow.Valid() || !f.Host.IsValid() {
+			joined = append(joined, f)
+			continue
+		}
+		i, again := first[name{f.Code, f.Host}]
+		if !again {
+			first[name{f.Code, f.Host}] = len(joined)
+			joined = append(joined, f)
+			continue
+		}
+		into := &joined[i]
+		into.Evidence.Join(&f.Evidence)
+		if def := c.pipe.lanes[0].specs.defs[f.Code]; def != nil {
+			into.Values = slices.Clone(into.Values)
+			merge(into.Values, f.Values, def.Metrics)
+		}
+	}
+	return joined
+}
+
+// result is what was found so far, in its final order.
+func (c *collector) result() *Result {
+	r := *c.res
+	r.Findings = c.joined()
+	r.Connections = c.keep.list()
+	c.trust.into(&r.Trust)
+	r.finish()
+	return &r
+}

@@ -1,0 +1,75 @@
+package analyze
+
+import (
+	"encoding/binary"
+
+	"netwhy/analyze/decode"
+	"netwhy/capture/packet"
+)
+
+// A mirror port that copies a frame at entry and at exit of a switch does so
+// within the time that the switch needs; a host that sends the same datagram
+// again waits longer. Between two taps of a routed path it is some milliseconds.
+const copyWindow = 2_000_000 // ns
+
+// copies recognises frames that the capture point copied: the same packet again
+// within copyWindow, TTL and link header aside. TCP is judged by the ledger,
+// which knows the connection.
+type copies struct {
+	recent [copySlots]copyOf
+}
+
+const copySlots = 1 << 12 // a direct-mapped memory: what falls on the same slot is forgotten
+
+type copyOf struct {
+	print uint64
+	time  int64
+}
+
+func newCopies() *copies { return &copies{} }
+
+// seen reports whether the packet at hand is a copy of a recent one.
+func (c *copies) seen(f *packet.Frame, p *decode.Packet, raw []byte) bool {
+	print := fingerprint(p, raw)
+	slot := &c.recent[print%copySlots]
+	age := f.Time - slot.time
+	again := slot.print == print && age >= 0 && age < copyWindow
+	*slot = copyOf{print, f.Time}
+	return again
+}
+
+// fingerprint mixes what stays the same when a packet is copied: addresses and
+// identification, and of the bytes behind the network header the first and last
+// ones and their number.
+func fingerprint(p *decode.Packet, raw []byte) uint64 {
+	const head, tail = 64, 16
+	h := uint64(p.Hash)<<32 | uint64(p.IPID)<<16 | uint64(p.Proto)
+	if p.SrcIsA {
+		h ^= 1 << 63
+	}
+	from := p.L4
+	if p.Kind == decode.KindARP || p.Kind == decode.KindLink {
+		from = 0 // the link addresses are all it has
+	}
+	b := raw[min(int(from), len(raw)):min(int(p.End), len(raw))]
+	h = stir(h, uint64(len(b)))
+	end := b[max(len(b)-tail, 0):]
+	b = b[:min(len(b), head)]
+	for len(b) >= 8 {
+		h = stir(h, binary.LittleEndian.Uint64(b))
+		b = b[8:]
+	}
+	for _, x := range b {
+		h = stir(h, uint64(x))
+	}
+	for len(end) >= 8 {
+		h = stir(h, binary.LittleEndian.Uint64(end))
+		end = end[8:]
+	}
+	return h
+}
+
+func stir(h, v uint64) uint64 {
+	h = (h ^ v) * 0x9E3779B97F4A7C15
+	return h ^ h>>29
+}

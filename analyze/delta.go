@@ -1,0 +1,128 @@
+package analyze
+
+import (
+	"netwhy/analyze/conn"
+	"netwhy/analyze/decode"
+	"netwhy/analyze/finding"
+	"netwhy/analyze/flow"
+	"netwhy/analyze/proto"
+	"netwhy/analyze/tcp"
+)
+
+// delta is everything that a lane has to say about one batch. It goes from lane
+// to collector and back, and is used again. Each list is in capture order.
+type delta struct {
+	tally   tally // of the whole batch; from lane 0 only
+	tallied bool
+	ending  bool // the capture is over: closed is in the order of serial
+
+	opened    []opened
+	real      []uint32 // slots that were quoted only, and now have a packet of their own
+	events    []event
+	finds     []found
+	closed    []closed
+	counts    []count
+	malformed []string
+	tcp       [len(tcp.CounterNames)]uint64
+	carried   []uint64 // by names
+	carriedAt []uint64 // frame that was counted last, by names
+	evicted   uint64
+	shed      uint64
+
+	grown     []pendingKey // private to the lane
+	summaries []*conn.Summary
+	used      int
+}
+
+// opened is a conversation that began.
+type opened struct {
+	frame     uint64
+	sub       uint32 // order within the frame and lane
+	slot      uint32
+	proto     uint8
+	quoted    bool // seen only inside an ICMP error
+	outer     bool // a tunnel's: it has no slot
+	clientIsA bool
+	syn       bool
+	src, dst  [6]byte
+	key       flow.Key
+}
+
+type event struct {
+	slot uint32
+	proto.Event
+}
+
+type found struct {
+	slot uint32
+	finding.Finding
+}
+
+type closed struct {
+	frame  uint64
+	slot   uint32
+	quoted bool
+	sum    *conn.Summary
+}
+
+type count struct {
+	counter proto.Counter
+	key     string
+	n       uint64
+}
+
+// begin makes the delta empty.
+func (d *delta) begin(n *names) {
+	if d.carried == nil {
+		d.carried = make([]uint64, len(n.list))
+		d.carriedAt = make([]uint64, len(n.list))
+	}
+	d.tallied, d.ending = false, false
+	d.opened, d.real = d.opened[:0], d.real[:0]
+	clear(d.events)
+	d.events = d.events[:0]
+	clear(d.finds)
+	d.finds = d.finds[:0]
+	d.closed, d.counts, d.malformed, d.grown = d.closed[:0], d.counts[:0], d.malformed[:0], d.grown[:0]
+	d.tcp = [len(tcp.CounterNames)]uint64{}
+	clear(d.carried)
+	clear(d.carriedAt)
+	d.evicted, d.shed, d.used = 0, 0, 0
+}
+
+// summary returns an empty summary that lives as long as the delta is read.
+func (d *delta) summary() *conn.Summary {
+	if d.used == len(d.summaries) {
+		d.summaries = append(d.summaries, new(conn.Summary))
+	}
+	s := d.summaries[d.used]
+	d.used++
+	*s = conn.Summary{}
+	return s
+}
+
+func (d *delta) marks(m tcp.Marks) {
+	for i := 0; m != 0; i, m = i+1, m>>1 {
+		if m&1 != 0 && i < len(d.tcp) {
+			d.tcp[i]++
+		}
+	}
+}
+
+// carry counts a protocol once a frame.
+func (d *delta) carry(name int, frame uint64) {
+	if d.carriedAt[name] != frame {
+		d.carriedAt[name] = frame
+		d.carried[name]++
+	}
+}
+
+// protocols counts those of a packet that was put together from fragments,
+// beyond what its last fragment showed.
+func (d *delta) protocols(before, whole decode.Set) {
+	for p := range whole.All() {
+		if !before.Has(p) {
+			d.carried[p]++ // the decoder's protocols come first among the names
+		}
+	}
+}

@@ -1,0 +1,495 @@
+package analyze
+
+import (
+	"net/netip"
+
+	"netwhy/analyze/correlate"
+	"netwhy/analyze/decode"
+	"netwhy/analyze/finding"
+	"netwhy/analyze/flow"
+	"netwhy/analyze/ledger"
+	"netwhy/analyze/proto"
+	"netwhy/analyze/tcp"
+	"netwhy/capture/packet"
+)
+
+// lane owns the conversations of one part of the hash space, and everything
+// that has state. Nothing in it is shared.
+type lane struct {
+	id    uint32
+	count uint32 // of lanes
+	limit int    // live conversations
+	idle  int64  // ns; 0: never
+	live  bool
+	in    chan *work
+	out   chan *delta
+	spare chan *delta
+	pipe  *pipeline
+
+	table   *table
+	serial  uint32
+	tracker *tcp.Tracker
+	books   *ledger.Books
+	defrag  decode.Defragmenter
+	whole   decode.Packet         // the lane's own: others read the batch's
+	outer   map[flow.Key]struct{} // conversations of tunnels, already told
+	secrets *keyLog
+	copies  *copies
+	specs   *specs
+
+	sockets     []*socket // by conversation.socket
+	freeSockets []uint32
+	shared      []*socket // of ICMP, IP and Link analyzers, by spec
+	pending     map[pendingKey]*finding.Finding
+
+	// of the frame at hand
+	d      *delta
+	frame  *packet.Frame
+	pkt    *decode.Packet
+	raw    []byte
+	copy   bool // the frame is a copy made by the capture point
+	reopen bool // the next TCP conversation takes the ports of an earlier one
+	sub    uint32
+	seg    tcp.Segment
+	view   tcp.View
+	scope  proto.Scope
+	gone   []uint32 // slots unlinked in this batch
+}
+
+func newLane(id int, opt Options, secrets *keyLog, p *pipeline) *lane {
+	l := &lane{
+		id: uint32(id), count: uint32(opt.Workers),
+		limit: max(opt.MaxConnections/opt.Workers, 1), idle: opt.IdleTimeout, live: opt.Live,
+		in:   make(chan *work, cap(p.free)),
+		pipe: p, table: newTable(), secrets: secrets, copies: newCopies(),
+		outer: map[flow.Key]struct{}{}, sockets: make([]*socket, 1),
+		pending: map[pendingKey]*finding.Finding{},
+	}
+	// One delta for each batch in flight, and one that the collector reads.
+	l.out = make(chan *delta, cap(p.free))
+	l.spare = make(chan *delta, cap(p.free)+1)
+	for range cap(l.spare) {
+		l.spare <- &delta{}
+	}
+	l.specs = newSpecs(opt.Protocols)
+	l.shared = make([]*socket, len(opt.Protocols))
+	l.tracker = tcp.NewTracker(tcp.Limits{}, (*delivery)(l))
+	l.books = ledger.New(ledger.Options{}, l.found)
+	l.scope.Out = l
+	return l
+}
+
+// run reads batches until there are no more, then folds what is left.
+func (l *lane) run() {
+	defer close(l.out)
+	for w := range l.in {
+		<-w.ready
+		l.d = <-l.spare
+		l.d.begin(l.specs.names)
+		if l.id == 0 {
+			l.d.tally, l.d.tallied = w.tally, true
+		}
+		for i := range w.batch.Frames {
+			p := &w.pkts[i]
+			if p.Hash%l.count == l.id || p.Broadcast {
+				f := &w.batch.Frames[i]
+				l.one(f, p, w.batch.Data(f))
+			}
+		}
+		if n := len(w.batch.Frames); n > 0 && l.idle > 0 {
+			l.expire(w.batch.Frames[n-1].Time)
+		}
+		l.pipe.drop(w)
+		l.send()
+	}
+	l.finish()
+}
+
+// send hands the delta to the collector and makes the slots of folded
+// conversations free: the collector has their numbers by the time they are used
+// again.
+func (l *lane) send() {
+	if l.live {
+		l.grown()
+	}
+	l.out <- l.d
+	l.d = nil
+	for _, slot := range l.gone {
+		l.table.recycle(slot)
+	}
+	l.gone = l.gone[:0]
+}
+
+// one analyses one frame.
+func (l *lane) one(f *packet.Frame, p *decode.Packet, raw []byte) {
+	l.frame, l.sub, l.copy = f, 0, false
+	if p.Broadcast {
+		before := p.Protos
+		l.whole = *p
+		p = &l.whole
+		w, ok := l.defrag.Add(f.Number, f.Time, raw, p)
+		if !ok || p.Hash%l.count != l.id {
+			return
+		}
+		raw = w.Data
+		l.d.protocols(before, p.Protos)
+	}
+	l.pkt, l.raw = p, raw
+	for i := range p.NConvs {
+		if c := &p.Convs[i]; c.Key != p.Key || c.Quoted {
+			l.aside(c)
+		}
+	}
+	switch p.Kind {
+	case decode.KindTCP:
+		l.segment()
+	case decode.KindUDP:
+		l.datagram()
+	case decode.KindICMP, decode.KindICMPv6:
+		l.icmp()
+	case decode.KindIPOther:
+		l.copy = l.copies.seen(f, p, raw)
+		l.message(proto.IP, uint16(p.Proto), p.Data(raw))
+	case decode.KindARP, decode.KindLink:
+		l.copy = l.copies.seen(f, p, raw)
+		l.message(proto.Link, p.EtherType, p.Data(raw))
+	case decode.KindSCTP, decode.KindUndecoded, decode.KindFragment:
+	}
+}
+
+// aside notes a conversation that the frame belongs to without being analysed
+// as a part of it: of a tunnel around, or quoted by an ICMP error. Wireshark
+// numbers them too.
+func (l *lane) aside(c *decode.Conv) {
+	if c.Key.Proto != flow.TCP && c.Key.Proto != flow.UDP {
+		return
+	}
+	if c.Quoted {
+		h := c.Key.Hash()
+		hash := uint32(h ^ h>>32)
+		if l.table.find(hash, &c.Key) == 0 {
+			slot := l.table.insert(hash, &c.Key)
+			v := l.table.at(slot)
+			v.flags |= quotedOnly
+			l.opened(slot, v)
+		}
+		return
+	}
+	if _, known := l.outer[c.Key]; known || len(l.outer) >= maxOuter {
+		return
+	}
+	l.outer[c.Key] = struct{}{}
+	l.sub++
+	l.d.opened = append(l.d.opened, opened{frame: l.frame.Number, sub: l.sub, proto: c.Key.Proto, outer: true, key: c.Key})
+}
+
+// maxOuter bounds the conversations of tunnels that a lane remembers.
+const maxOuter = 1 << 16
+
+// opened tells the collector of a conversation.
+func (l *lane) opened(slot uint32, c *conversation) {
+	l.serial++
+	l.sub++
+	c.serial, c.first = l.serial, l.frame.Number
+	l.d.opened = append(l.d.opened, opened{
+		frame: l.frame.Number, sub: l.sub, slot: slot, proto: c.key.Proto,
+		quoted: c.flags&quotedOnly != 0, key: c.key,
+	})
+}
+
+// lookup returns the conversation of the packet at hand and its slot, made anew
+// if there is none. syn tells that the packet is a SYN, and fromServer that it
+// is the answer to one.
+func (l *lane) lookup(syn, fromServer bool) (uint32, *conversation) {
+	p := l.pkt
+	slot := l.table.find(p.Hash, &p.Key)
+	if slot != 0 {
+		c := l.table.at(slot)
+		if c.flags&quotedOnly != 0 {
+			c.flags &^= quotedOnly
+			l.d.real = append(l.d.real, slot)
+			l.begin(slot, c, syn, fromServer)
+		}
+		return slot, c
+	}
+	if l.table.live >= l.limit {
+		l.fold(l.table.idlest(), proto.Evicted)
+		l.d.evicted++
+	}
+	slot = l.table.insert(p.Hash, &p.Key)
+	c := l.table.at(slot)
+	l.opened(slot, c)
+	l.begin(slot, c, syn, fromServer)
+	return slot, c
+}
+
+// begin decides who is client and opens the state of a conversation.
+func (l *lane) begin(slot uint32, c *conversation, syn, fromServer bool) {
+	p := l.pkt
+	fromClient := !fromServer
+	if syn || fromServer {
+		c.flags |= clientKnown
+	} else {
+		fromClient = likelyClient(p.SrcPort, p.DstPort)
+	}
+	if fromClient == p.SrcIsA {
+		c.flags |= clientIsA
+	}
+	switch {
+	case c.key.Proto != flow.TCP:
+	case l.reopen:
+		c.tcp = l.tracker.Reopen(slot)
+	default:
+		c.tcp = l.tracker.Open(slot)
+	}
+	l.reopen = false
+	c.book = l.books.Open(slot, &c.key, c.flags&clientIsA != 0)
+	o := &l.d.opened[len(l.d.opened)-1]
+	o.clientIsA, o.syn = c.flags&clientIsA != 0, syn
+	o.src, o.dst, _ = p.MACs(l.raw)
+}
+
+// likelyClient reports whether the sender of the first packet seen is likely the
+// client, when no SYN tells: it talks to a lower, registered port (RFC 6335, 6),
+// or it simply spoke first.
+func likelyClient(src, dst uint16) bool {
+	const system, dynamic = 1024, 32768
+	switch {
+	case (src < system) != (dst < system):
+		return dst < system
+	case (src < dynamic) != (dst < dynamic):
+		return dst < dynamic
+	}
+	return true
+}
+
+// dir is the direction of the packet at hand.
+func (l *lane) dir(c *conversation) flow.Dir {
+	if l.pkt.SrcIsA == (c.flags&clientIsA != 0) {
+		return flow.ToServer
+	}
+	return flow.ToClient
+}
+
+func (l *lane) segment() {
+	p := l.pkt
+	syn := p.Flags&(tcp.FlagSYN|tcp.FlagACK|tcp.FlagRST) == tcp.FlagSYN
+	synAck := p.Flags&(tcp.FlagSYN|tcp.FlagACK|tcp.FlagRST) == tcp.FlagSYN|tcp.FlagACK
+	slot, c := l.lookup(syn, synAck)
+	s := &l.seg
+	*s = tcp.Segment{
+		Frame: l.frame.Number, Time: l.frame.Time, Dir: l.dir(c),
+		Seq: p.Seq, Ack: p.Ack, Flags: p.Flags, Window: p.Window,
+		Len: p.PayloadLen, Data: p.Data(l.raw), Options: p.Options(l.raw),
+		TTL: p.TTL, IPID: p.IPID, IPv6: p.IPVersion == 6, CE: p.ECN() == 3,
+		WireLen: l.frame.WireLen,
+	}
+	if syn && l.tracker.Reused(c.tcp, s) {
+		l.fold(slot, proto.Closed)
+		l.reopen = true
+		_, c = l.lookup(syn, synAck)
+		s.Dir = l.dir(c)
+	}
+	c.last = l.frame.Time
+	m := l.tracker.Segment(c.tcp, s, &l.view)
+	l.d.marks(m)
+	l.books.Segment(c.book, s, m, &l.view)
+}
+
+func (l *lane) datagram() {
+	p := l.pkt
+	slot, c := l.lookup(false, false)
+	c.last = l.frame.Time
+	l.copy = l.copies.seen(l.frame, p, l.raw)
+	dir := l.dir(c)
+	l.books.Datagram(c.book, dir, l.frame, p, l.copy)
+	if c.flags&deaf == 0 && p.PayloadLen > 0 {
+		l.listen(slot, c).datagram(l, slot, c, dir, p.Data(l.raw))
+	}
+}
+
+func (l *lane) icmp() {
+	p := l.pkt
+	l.copy = l.copies.seen(l.frame, p, l.raw)
+	counter, v6 := proto.ICMPTypeCode, p.Kind == decode.KindICMPv6
+	if v6 {
+		counter = proto.ICMPv6TypeCode
+	}
+	l.Count(counter, typeCode(p.ICMPType, p.ICMPCode), 1)
+	if p.Quote.Valid && !l.copy {
+		e := correlate.ICMPError{
+			From: flow.Addr(p.Src()), To: flow.Addr(p.Dst()), Type: p.ICMPType, Code: p.ICMPCode, V6: v6,
+			MTU: uint16(min(p.Quote.MTU, 0xffff)), Quoted: p.Quote.Key, QuotedSrcA: p.Quote.SrcIsA, TTL: p.TTL,
+		}
+		slot := l.table.find(p.Hash, &p.Quote.Key)
+		if slot != 0 {
+			if c := l.table.at(slot); c.flags&quotedOnly == 0 {
+				l.books.ICMPError(c.book, &e, l.frame.Number, l.frame.Time)
+			}
+		}
+		l.d.events = append(l.d.events, event{slot: slot, Event: proto.Event{Frame: l.frame.Number, Time: l.frame.Time, Body: &e}})
+	}
+	number := uint16(flow.ICMP)
+	if v6 {
+		number = flow.ICMPv6
+	}
+	if l.pkt.L4 < l.pkt.End {
+		l.message(proto.ICMP, number, l.raw[p.L4:p.End:p.End])
+	}
+}
+
+// message gives one message without ports to the analyzer that asked for its number.
+func (l *lane) message(carrier proto.Transport, number uint16, b []byte) {
+	for _, i := range l.specs.numbered(carrier, number) {
+		spec := &l.specs.all[i]
+		if spec.Probe != nil && spec.Probe(flow.ToServer, b) < proto.Likely {
+			continue
+		}
+		k := l.shared[i]
+		if k == nil {
+			k = &socket{spec: spec, analyzer: spec.New()}
+			l.shared[i] = k
+		}
+		if k.analyzer == nil {
+			continue
+		}
+		l.setScope(0, nil, k)
+		l.scope.BeganAt, l.scope.BeganFrame = l.frame.Time, l.frame.Number
+		l.scope.ClientEnd = netip.AddrPortFrom(flow.Addr(l.pkt.Src()), 0)
+		l.scope.ServerEnd = netip.AddrPortFrom(flow.Addr(l.pkt.Dst()), 0)
+		l.carries(spec, l.frame.Number)
+		if err := k.message(l, b); err != nil {
+			l.Malformed(&l.scope, err.Error())
+		}
+	}
+}
+
+// fold ends a conversation: its analyzer, its TCP state and its books are
+// closed, and its summary goes to the collector.
+func (l *lane) fold(slot uint32, why proto.End) {
+	c := l.table.at(slot)
+	l.table.unlink(slot)
+	l.gone = append(l.gone, slot)
+	if c.flags&quotedOnly != 0 {
+		l.d.closed = append(l.d.closed, closed{frame: l.now(), slot: slot, quoted: true})
+		return
+	}
+	if c.tcp != 0 {
+		l.tracker.Close(c.tcp) // delivers what was waiting behind gaps
+	}
+	sum := l.d.summary()
+	sum.Proto = protoName(c.key.Proto)
+	sum.ClientKnown = c.flags&clientKnown != 0
+	sum.First = c.first
+	if c.socket != 0 {
+		k := l.sockets[c.socket]
+		k.end(l, slot, c, why)
+		sum.App, sum.Name, sum.Attr = k.facts.App, k.facts.Name, k.facts.Attr
+		for _, key := range k.found {
+			l.found(slot, *l.pending[key])
+			delete(l.pending, key)
+		}
+		l.sockets[c.socket] = nil
+		l.freeSockets = append(l.freeSockets, c.socket)
+		c.socket = 0
+	}
+	l.books.Close(c.book, why, sum)
+	l.d.closed = append(l.d.closed, closed{frame: l.now(), slot: slot, sum: sum})
+}
+
+func (l *lane) now() uint64 {
+	if l.frame == nil {
+		return 0
+	}
+	return l.frame.Number
+}
+
+// expire folds conversations that were silent for long, some at a time.
+func (l *lane) expire(now int64) {
+	const step = 256
+	for range min(step, l.table.top-1) {
+		l.table.hand++
+		if l.table.hand >= l.table.top {
+			l.table.hand = 1
+		}
+		if c := l.table.at(l.table.hand); c.flags&inUse != 0 && now-c.last > l.idle {
+			l.fold(l.table.hand, proto.Idle)
+		}
+	}
+}
+
+// finishStep is how many conversations the last deltas carry each: a million
+// summaries must not be in memory at once.
+const finishStep = 512
+
+// finish folds all conversations at the end of the capture, in the order of
+// their first frames, and ends the shared analyzers.
+func (l *lane) finish() {
+	l.d = <-l.spare
+	l.d.begin(l.specs.names)
+	l.frame, l.pkt, l.raw = nil, nil, nil
+	for _, k := range l.shared {
+		if k != nil && k.analyzer != nil {
+			l.setScope(0, nil, k)
+			k.over(l, proto.Over)
+		}
+	}
+	for _, f := range l.sortedPending() {
+		l.d.finds = append(l.d.finds, found{Finding: *f})
+	}
+	for _, slot := range l.bySerial() {
+		l.fold(slot, proto.Over)
+		if len(l.d.closed) >= finishStep {
+			l.d.ending = true
+			l.send()
+			l.d = <-l.spare
+			l.d.begin(l.specs.names)
+		}
+	}
+	l.d.ending = true
+	l.send()
+}
+
+func (l *lane) bySerial() []uint32 {
+	order := make([]uint32, 0, l.table.live)
+	at := make([]uint32, l.serial+1) // serial to slot: a counting sort
+	for slot := uint32(1); slot < l.table.top; slot++ {
+		if c := l.table.at(slot); c.flags&inUse != 0 {
+			at[c.serial] = slot
+		}
+	}
+	for _, slot := range at {
+		if slot != 0 {
+			order = append(order, slot)
+		}
+	}
+	return order
+}
+
+func protoName(p uint8) string {
+	if p == flow.TCP {
+		return "tcp"
+	}
+	return "udp"
+}
+
+// delivery is the lane as the TCP tracker sees it.
+type delivery lane
+
+// Deliver hands in-order bytes to the conversation's socket.
+func (d *delivery) Deliver(conv uint32, s *tcp.Segment, b []byte) {
+	l := (*lane)(d)
+	c := l.table.at(conv)
+	if c.flags&deaf == 0 {
+		l.listen(conv, c).stream(l, conv, c, s, b)
+	}
+}
+
+// Gap tells the socket that bytes are missing.
+func (d *delivery) Gap(conv uint32, s *tcp.Segment, n uint32) {
+	l := (*lane)(d)
+	c := l.table.at(conv)
+	if c.flags&deaf == 0 && c.socket != 0 {
+		l.sockets[c.socket].gap(l, conv, c, s, n)
+	}
+}

@@ -1,0 +1,143 @@
+package analyze
+
+import (
+	"sync/atomic"
+
+	"netwhy/analyze/decode"
+	"netwhy/capture/packet"
+)
+
+// inFlight bounds the batches between source and collector, on top of the bound
+// of the source's own pool: decoded packets take memory too.
+const inFlight = 4
+
+// work is a batch with what was decoded of it. It is made once and used again.
+type work struct {
+	batch *packet.Batch
+	pkts  []decode.Packet
+	tally tally
+	ready chan struct{} // one token for each lane, given by the decoder
+	left  atomic.Int32  // lanes that still read it
+}
+
+// pipeline holds the queues between the stages. Every queue has room for all
+// work there is, so that sending never blocks; waiting happens only where a
+// free work is fetched, and in the source.
+type pipeline struct {
+	free     chan *work
+	toDecode chan *work
+	lanes    []*lane
+	decoders int
+}
+
+func newPipeline(opt Options, secrets *keyLog) *pipeline {
+	n := opt.Workers
+	p := &pipeline{
+		free:     make(chan *work, inFlight+n),
+		toDecode: make(chan *work, inFlight+n),
+		decoders: n,
+	}
+	for range inFlight + n {
+		p.free <- &work{ready: make(chan struct{}, n)}
+	}
+	for i := range n {
+		p.lanes = append(p.lanes, newLane(i, opt, secrets, p))
+	}
+	return p
+}
+
+// put hands a batch to the decoders and to every lane.
+func (p *pipeline) put(b *packet.Batch) {
+	w := <-p.free
+	w.batch = b
+	w.left.Store(int32(len(p.lanes)))
+	p.toDecode <- w
+	for _, l := range p.lanes {
+		l.in <- w
+	}
+}
+
+// drop takes one lane's reference to a work; the last one returns batch and
+// work to where they came from.
+func (p *pipeline) drop(w *work) {
+	if w.left.Add(-1) == 0 {
+		w.batch.Release()
+		w.batch = nil
+		p.free <- w
+	}
+}
+
+func (p *pipeline) close() {
+	close(p.toDecode)
+	for _, l := range p.lanes {
+		close(l.in)
+	}
+}
+
+// decode reads batches until there are no more.
+func (p *pipeline) decode() {
+	for w := range p.toDecode {
+		n := len(w.batch.Frames)
+		if cap(w.pkts) < n {
+			w.pkts = make([]decode.Packet, n, n+n/4)
+		}
+		w.pkts = w.pkts[:n]
+		w.tally = tally{counters: w.batch.Counters}
+		for i := range w.batch.Frames {
+			f := &w.batch.Frames[i]
+			decode.Decode(f.Link, w.batch.Data(f), f.WireLen, &w.pkts[i])
+			w.tally.add(f, &w.pkts[i])
+		}
+		w.tally.flush()
+		for range p.lanes {
+			w.ready <- struct{}{}
+		}
+	}
+}
+
+// tally is what is counted of a batch without any state: by the decoder, once.
+type tally struct {
+	counters    packet.Counters // of the source
+	packets     uint64
+	bytes       uint64 // on the wire
+	first, last int64  // times of the first and last frame
+	reversals   uint64 // frames older than the one before, within the batch
+	snapped     uint64 // frames cut by the snaplen
+	undecoded   uint64
+	protocols   [decode.Protos]uint64
+
+	run  decode.Set // of the last packets: most have the same stack
+	runs uint64
+}
+
+func (t *tally) add(f *packet.Frame, p *decode.Packet) {
+	if t.packets == 0 {
+		t.first, t.last = f.Time, f.Time
+	}
+	t.packets++
+	t.bytes += uint64(f.WireLen)
+	if f.Time < t.last {
+		t.reversals++
+	}
+	t.last = f.Time
+	if f.CapLen < f.WireLen {
+		t.snapped++
+	}
+	if p.Kind == decode.KindUndecoded {
+		t.undecoded++
+	}
+	if p.Protos != t.run {
+		t.flush()
+		t.run = p.Protos
+	}
+	t.runs++
+}
+
+func (t *tally) flush() {
+	if t.runs > 0 {
+		for p := range t.run.All() {
+			t.protocols[p] += t.runs
+		}
+	}
+	t.runs = 0
+}

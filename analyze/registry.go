@@ -1,0 +1,25 @@
+package analyze
+
+import (
+	"netwhy/analyze/correlate"
+	"netwhy/analyze/proto"
+	"netwhy/analyze/proto/arp"
+	"netwhy/analyze/proto/nd"
+)
+
+// Protocols lists the analyzers, one line each. The order is that of probing
+// among those that know the port equally well.
+func Protocols() []proto.Spec {
+	return []proto.Spec{
+		arp.Spec(),
+		nd.Spec(),
+	}
+}
+
+// Correlators lists what reads across conversations, one line each.
+func Correlators() []correlate.Spec {
+	return []correlate.Spec{
+		correlate.Neighbours(),
+		correlate.Scan(),
+	}
+}

@@ -1,0 +1,157 @@
+package analyze_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"netwhy/analyze"
+	"netwhy/analyze/conn"
+	"netwhy/analyze/tcp"
+	"netwhy/capture"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// shared returns a folder of captures kept beside the repository.
+func shared(t testing.TB, name string) string {
+	t.Helper()
+	root := os.Getenv("NETWHY_SHARED")
+	if root == "" {
+		root = filepath.Join("..", "..", "shared")
+	}
+	dir := filepath.Join(root, name)
+	if _, err := os.Stat(dir); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("captures are missing: %v", err)
+		}
+		t.Skipf("captures are missing: %v", err)
+	}
+	return dir
+}
+
+func captures(t testing.TB, name string) (paths []string) {
+	t.Helper()
+	dir := shared(t, name)
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list {
+		if ext := filepath.Ext(e.Name()); strings.Contains(".pcap .pcapng .cap .gz", ext) && ext != "" {
+			paths = append(paths, filepath.Join(dir, e.Name()))
+		}
+	}
+	return paths
+}
+
+func run(t testing.TB, path string, opt analyze.Options) *analyze.Result {
+	t.Helper()
+	src, err := capture.Open(t.Context(), []string{path}, capture.Options{})
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	defer src.Close()
+	r, err := analyze.Run(t.Context(), src, opt, nil)
+	var cut *capture.TruncatedError
+	if err != nil && !errors.As(err, &cut) {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return r
+}
+
+// everything compares addresses by value and all fields of our own types.
+var everything = cmp.Exporter(func(reflect.Type) bool { return true })
+
+// The same capture gives the same result for any number of workers, down to the
+// order of everything.
+func TestSameForAnyNumberOfWorkers(t *testing.T) {
+	t.Parallel()
+	for _, path := range append(captures(t, "lab"), captures(t, "corpus")...) {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			t.Parallel()
+			collect := func(workers int) (*analyze.Result, []conn.Summary) {
+				var all []conn.Summary
+				r := run(t, path, analyze.Options{Workers: workers, Connection: func(s *conn.Summary) {
+					c := *s
+					all = append(all, c)
+				}})
+				return r, all
+			}
+			one, conns := collect(1)
+			for _, n := range []int{2, 8} {
+				more, moreConns := collect(n)
+				if diff := cmp.Diff(one, more, everything); diff != "" {
+					t.Fatalf("%d workers differ from one (-one +%d):\n%s", n, n, diff)
+				}
+				if diff := cmp.Diff(conns, moreConns, everything); diff != "" {
+					t.Fatalf("%d workers fold connections differently (-one +%d):\n%s", n, n, diff)
+				}
+			}
+		})
+	}
+}
+
+// truth is what tshark says of a capture.
+type truth struct {
+	Packets          uint64            `json:"packets"`
+	TCPConversations uint64            `json:"tcp_conversations"`
+	UDPConversations uint64            `json:"udp_conversations"`
+	TCPAnalysis      map[string]uint64 `json:"tcp_analysis"`
+	TCPRst           uint64            `json:"tcp_rst"`
+	DNSRcode         map[string]uint64 `json:"dns_rcode"`
+	ICMP             map[string]uint64 `json:"icmp_type_code"`
+	ICMPv6           map[string]uint64 `json:"icmpv6_type_code"`
+	TLSAlert         map[string]uint64 `json:"tls_alert_desc"`
+	HTTPStatus       map[string]uint64 `json:"http_response_code"`
+}
+
+func truthOf(t testing.TB, path string) truth {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(filepath.Dir(path), "truth", filepath.Base(path)+".json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v truth
+	if err := json.Unmarshal(b, &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func tcpCounters(r *analyze.Result) map[string]uint64 {
+	m := map[string]uint64{}
+	for i, name := range tcp.CounterNames {
+		m[name] = r.TCP[i]
+	}
+	return m
+}
+
+// A run that is interrupted returns what it found, and all its goroutines end.
+func TestRunCancelled(t *testing.T) {
+	t.Parallel()
+	path := captures(t, "lab")[0]
+	src, err := capture.Open(t.Context(), []string{path}, capture.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stop := errors.New("enough")
+	cancel(stop)
+	r, err := analyze.Run(ctx, src, analyze.Options{Workers: 2}, nil)
+	if !errors.Is(err, stop) {
+		t.Errorf("error: got %v, want the cause", err)
+	}
+	if r == nil {
+		t.Error("no result")
+	}
+}

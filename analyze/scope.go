@@ -1,0 +1,188 @@
+package analyze
+
+import (
+	"net/netip"
+	"slices"
+	"strconv"
+
+	"netwhy/analyze/conn"
+	"netwhy/analyze/decode"
+	"netwhy/analyze/finding"
+	"netwhy/analyze/proto"
+)
+
+// pendingKey names a finding that is still growing.
+type pendingKey struct {
+	slot uint32 // 0: of no conversation
+	code finding.Code
+	host netip.Addr
+}
+
+// maxPending bounds the findings that grow at once in a lane; what comes on top
+// is counted as shed.
+const maxPending = 1 << 18
+
+// setScope points the lane's scope at a conversation and the frame at hand.
+func (l *lane) setScope(slot uint32, c *conversation, k *socket) {
+	s := &l.scope
+	s.Conv, s.Copy, s.Pkt, s.Raw = slot, l.copy, l.pkt, l.raw
+	s.Facts, s.Next = &k.facts, &k.next
+	if l.frame != nil {
+		s.At, s.FrameNo = l.frame.Time, l.frame.Number
+	}
+	if c == nil {
+		s.Facts, s.Next = nil, nil
+		return
+	}
+	if c.flags&clientIsA != 0 {
+		s.ClientEnd, s.ServerEnd = c.key.AddrA(), c.key.AddrB()
+	} else {
+		s.ClientEnd, s.ServerEnd = c.key.AddrB(), c.key.AddrA()
+	}
+}
+
+// Report implements proto.Sink.
+func (l *lane) Report(s *proto.Scope, host netip.Addr, code finding.Code, v []finding.Value) {
+	def := l.specs.defs[code]
+	if def == nil {
+		return
+	}
+	key := pendingKey{slot: s.Conv, code: code, host: host}
+	if host.IsValid() {
+		key.slot = 0 // a host's findings come from many conversations
+	}
+	f := l.pending[key]
+	if f == nil {
+		if len(l.pending) >= maxPending {
+			l.d.shed++
+			return
+		}
+		f = &finding.Finding{Code: code, Severity: def.Severity, Host: host, Values: slices.Clone(v)}
+		l.pending[key] = f
+		if key.slot != 0 {
+			k := l.sockets[l.table.at(key.slot).socket]
+			k.found = append(k.found, key)
+		}
+	} else {
+		merge(f.Values, v, def.Metrics)
+	}
+	frame, at := s.FrameNo, s.At
+	if frame == 0 && f.Evidence.Count > 0 { // said at the end: no frame shows it
+		frame, at = f.Evidence.Last, f.Evidence.End
+	}
+	if frame == 0 {
+		frame, at = s.BeganFrame, s.BeganAt
+	}
+	f.Evidence.Add(frame, at)
+	if l.live {
+		l.d.grown = append(l.d.grown, key)
+	}
+}
+
+// merge folds the figures of one more occurrence into those of a finding.
+func merge(into, v []finding.Value, metrics []finding.Metric) {
+	for i := range min(len(into), len(v), len(metrics)) {
+		if metrics[i].Text {
+			if metrics[i].Merge == finding.Last {
+				into[i] = v[i]
+			}
+			continue
+		}
+		switch metrics[i].Merge {
+		case finding.First:
+		case finding.Last:
+			into[i].Num = v[i].Num
+		case finding.Sum:
+			into[i].Num += v[i].Num
+		case finding.Max:
+			into[i].Num = max(into[i].Num, v[i].Num)
+		case finding.Min:
+			into[i].Num = min(into[i].Num, v[i].Num)
+		}
+	}
+}
+
+// grown tells the collector of findings that are new or have grown (live).
+func (l *lane) grown() {
+	told := map[pendingKey]bool{}
+	for _, key := range l.d.grown {
+		if f := l.pending[key]; f != nil && !told[key] {
+			told[key] = true
+			l.found(key.slot, *f)
+		}
+	}
+	l.d.grown = l.d.grown[:0]
+}
+
+// found hands a finding of a conversation (0: of none) to the collector. The
+// same code said again for the same conversation and host replaces what was said.
+func (l *lane) found(slot uint32, f finding.Finding) {
+	f.Evidence.Frames = slices.Clone(f.Evidence.Frames)
+	f.Values = slices.Clone(f.Values)
+	l.d.finds = append(l.d.finds, found{slot: slot, Finding: f})
+}
+
+// sortedPending are the findings of hosts, in a fixed order.
+func (l *lane) sortedPending() []*finding.Finding {
+	var all []*finding.Finding
+	for key, f := range l.pending {
+		if key.slot == 0 {
+			all = append(all, f)
+			delete(l.pending, key)
+		}
+	}
+	slices.SortFunc(all, compareFindings)
+	return all
+}
+
+// Malformed implements proto.Sink.
+func (l *lane) Malformed(s *proto.Scope, reason string) {
+	name := "packet"
+	if s.Conv != 0 {
+		if k := l.sockets[l.table.at(s.Conv).socket]; k != nil && k.spec != nil {
+			name = k.spec.Name
+		}
+	}
+	l.d.malformed = append(l.d.malformed, name+": "+reason)
+}
+
+// Carries implements proto.Sink.
+func (l *lane) Carries(s *proto.Scope, name string) {
+	i, ok := l.specs.names.index[name]
+	if !ok {
+		return
+	}
+	l.d.carry(i, s.FrameNo)
+}
+
+// carries counts an analyzer's protocol, unless the decoder has counted it.
+func (l *lane) carries(spec *proto.Spec, frame uint64) {
+	if i := l.specs.names.index[spec.Name]; i >= int(decode.Protos) {
+		l.d.carry(i, frame)
+	}
+}
+
+// Count implements proto.Sink.
+func (l *lane) Count(c proto.Counter, key string, n uint64) {
+	l.d.counts = append(l.d.counts, count{counter: c, key: key, n: n})
+}
+
+// Exchange implements proto.Sink.
+func (l *lane) Exchange(s *proto.Scope, x *conn.Exchange) {
+	if s.Conv != 0 {
+		l.books.Exchange(l.table.at(s.Conv).book, x)
+	}
+}
+
+// Publish implements proto.Sink.
+func (l *lane) Publish(s *proto.Scope, body any) {
+	l.d.events = append(l.d.events, event{slot: s.Conv, Event: proto.Event{Frame: s.FrameNo, Time: s.At, Body: body}})
+}
+
+// Secret implements proto.Sink.
+func (l *lane) Secret(random []byte, label string) []byte { return l.secrets.get(random, label) }
+
+// typeCode is the key of an ICMP counter, "3/1".
+func typeCode(t, c uint8) string {
+	return strconv.Itoa(int(t)) + "/" + strconv.Itoa(int(c))
+}

@@ -1,0 +1,123 @@
+package analyze
+
+import (
+	"netwhy/analyze/decode"
+	"netwhy/analyze/finding"
+	"netwhy/analyze/ledger"
+	"netwhy/analyze/proto"
+)
+
+// specs is the registry as a lane uses it: who to ask about a port or a number,
+// in which order, and how each code is declared.
+type specs struct {
+	all    []proto.Spec
+	defs   map[finding.Code]*finding.Def
+	names  *names
+	byPort map[uint16][]int // those that know the port, in registry order
+	rest   map[proto.Transport][]int
+	number map[numbered][]int
+	asked  []int // scratch of order
+}
+
+type numbered struct {
+	carrier proto.Transport
+	number  uint16
+}
+
+// names numbers the protocols that can be counted.
+type names struct {
+	index map[string]int
+	list  []string
+}
+
+func newNames(all []proto.Spec) *names {
+	n := &names{index: map[string]int{}}
+	add := func(name string) {
+		if _, ok := n.index[name]; !ok {
+			n.index[name] = len(n.list)
+			n.list = append(n.list, name)
+		}
+	}
+	for p := range decode.Protos {
+		add(p.String())
+	}
+	for i := range all {
+		add(all[i].Name)
+		for _, name := range all[i].Also {
+			add(name)
+		}
+	}
+	return n
+}
+
+func newSpecs(all []proto.Spec) *specs {
+	s := &specs{
+		all: all, defs: map[finding.Code]*finding.Def{}, names: newNames(all),
+		byPort: map[uint16][]int{}, rest: map[proto.Transport][]int{}, number: map[numbered][]int{},
+	}
+	for i := range all {
+		spec := &all[i]
+		for j := range spec.Codes {
+			s.defs[spec.Codes[j].Code] = &spec.Codes[j]
+		}
+		for _, p := range spec.Ports {
+			s.byPort[p] = append(s.byPort[p], i)
+		}
+		for _, t := range []proto.Transport{proto.TCP, proto.UDP} {
+			if spec.Carrier&t != 0 && spec.Probe != nil {
+				s.rest[t] = append(s.rest[t], i)
+			}
+		}
+		for _, t := range []proto.Transport{proto.ICMP, proto.IP, proto.Link} {
+			if spec.Carrier&t != 0 {
+				for _, n := range spec.Numbers {
+					s.number[numbered{t, n}] = append(s.number[numbered{t, n}], i)
+				}
+			}
+		}
+	}
+	return s
+}
+
+// order yields the specs to probe: those that know a port first.
+func (s *specs) order(carrier proto.Transport, a, b uint16) []int {
+	s.asked = s.asked[:0]
+	for _, port := range [2]uint16{a, b} {
+		for _, i := range s.byPort[port] {
+			if s.all[i].Carrier&carrier != 0 && s.all[i].Probe != nil {
+				s.asked = append(s.asked, i)
+			}
+		}
+	}
+	for _, i := range s.rest[carrier] {
+		if !s.knows(i, a) && !s.knows(i, b) {
+			s.asked = append(s.asked, i)
+		}
+	}
+	return s.asked
+}
+
+func (s *specs) knows(i int, port uint16) bool {
+	for _, p := range s.all[i].Ports {
+		if p == port {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *specs) numbered(carrier proto.Transport, number uint16) []int {
+	return s.number[numbered{carrier, number}]
+}
+
+// Defs are all codes that a run can report, of every room.
+func Defs() []finding.Def {
+	defs := ledger.Defs()
+	for _, s := range Protocols() {
+		defs = append(defs, s.Codes...)
+	}
+	for _, c := range Correlators() {
+		defs = append(defs, c.Codes...)
+	}
+	return defs
+}

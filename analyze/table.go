@@ -1,0 +1,164 @@
+package analyze
+
+import (
+	"netwhy/analyze/flow"
+	"netwhy/analyze/ledger"
+	"netwhy/analyze/tcp"
+)
+
+// conversation is what a lane keeps of each live conversation beside the state
+// of the TCP analysis and the ledger. It holds no pointer, so that a million of
+// them cost the garbage collector nothing.
+type conversation struct {
+	key    flow.Key
+	hash   uint32
+	serial uint32 // in order of their first frames, within the lane
+	first  uint64 // frame
+	last   int64  // time of the last frame, ns
+	tcp    tcp.Ref
+	book   ledger.Ref
+	socket uint32 // index in lane.sockets; 0: none
+	flags  uint8
+}
+
+const (
+	clientIsA   = 1 << iota // the client is endpoint A
+	clientKnown             // a SYN said so
+	quotedOnly              // seen only inside an ICMP error
+	deaf                    // no analyzer wants its payload
+	inUse
+)
+
+// chunkBits sets the size of the slab's chunks: growing never copies.
+const chunkBits = 12
+
+// table finds conversations by key: open addressing over slot numbers with
+// linear probing and backward-shift deletion.
+type table struct {
+	index  []bucket // length is a power of two
+	chunks [][]conversation
+	free   []uint32
+	top    uint32 // slots handed out so far; slot 0 is never used
+	live   int
+	hand   uint32 // of the eviction clock
+}
+
+type bucket struct{ hash, slot uint32 }
+
+func newTable() *table { return &table{index: make([]bucket, 1<<10), top: 1} }
+
+func (t *table) at(slot uint32) *conversation {
+	return &t.chunks[slot>>chunkBits][slot&(1<<chunkBits-1)]
+}
+
+// find returns the slot of a key, or 0.
+func (t *table) find(hash uint32, key *flow.Key) uint32 {
+	mask := uint32(len(t.index) - 1)
+	for i := hash & mask; t.index[i].slot != 0; i = (i + 1) & mask {
+		if t.index[i].hash == hash && t.at(t.index[i].slot).key == *key {
+			return t.index[i].slot
+		}
+	}
+	return 0
+}
+
+// insert makes a conversation for a key that is not in the table.
+func (t *table) insert(hash uint32, key *flow.Key) uint32 {
+	if t.live*2 >= len(t.index) {
+		t.grow()
+	}
+	slot := t.slot()
+	c := t.at(slot)
+	*c = conversation{key: *key, hash: hash, flags: inUse}
+	t.link(hash, slot)
+	t.live++
+	return slot
+}
+
+func (t *table) link(hash, slot uint32) {
+	mask := uint32(len(t.index) - 1)
+	i := hash & mask
+	for t.index[i].slot != 0 {
+		i = (i + 1) & mask
+	}
+	t.index[i] = bucket{hash, slot}
+}
+
+func (t *table) slot() uint32 {
+	if n := len(t.free); n > 0 {
+		s := t.free[n-1]
+		t.free = t.free[:n-1]
+		return s
+	}
+	s := t.top
+	t.top++
+	if int(s>>chunkBits) == len(t.chunks) {
+		t.chunks = append(t.chunks, make([]conversation, 1<<chunkBits))
+	}
+	return s
+}
+
+func (t *table) grow() {
+	old := t.index
+	t.index = make([]bucket, 2*len(old))
+	for _, b := range old {
+		if b.slot != 0 {
+			t.link(b.hash, b.slot)
+		}
+	}
+}
+
+// unlink takes a conversation out of the index. Its slot is not used again
+// until recycle, so that what is said of it in this batch keeps its number.
+func (t *table) unlink(slot uint32) {
+	c := t.at(slot)
+	mask := uint32(len(t.index) - 1)
+	i := c.hash & mask
+	for t.index[i].slot != slot {
+		i = (i + 1) & mask
+	}
+	for j := i; ; {
+		j = (j + 1) & mask
+		if t.index[j].slot == 0 {
+			break
+		}
+		if home := t.index[j].hash & mask; (j-home)&mask >= (j-i)&mask {
+			t.index[i] = t.index[j]
+			i = j
+		}
+	}
+	t.index[i] = bucket{}
+	c.flags &^= inUse
+	t.live--
+}
+
+// recycle makes the slot of an unlinked conversation free.
+func (t *table) recycle(slot uint32) { t.free = append(t.free, slot) }
+
+// evictSample is how many conversations the clock hand looks at to find one
+// that is long idle: exact order would cost a list through all of them.
+const evictSample = 32
+
+// idlest returns the longest idle of the next conversations under the clock
+// hand, or 0.
+func (t *table) idlest() (slot uint32) {
+	var oldest int64
+	seen := 0
+	for range t.top - 1 {
+		t.hand++
+		if t.hand >= t.top {
+			t.hand = 1
+		}
+		c := t.at(t.hand)
+		if c.flags&inUse == 0 {
+			continue
+		}
+		if slot == 0 || c.last < oldest {
+			slot, oldest = t.hand, c.last
+		}
+		if seen++; seen == evictSample {
+			break
+		}
+	}
+	return slot
+}
