@@ -1,0 +1,261 @@
+package rules
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/file"
+	"github.com/expr-lang/expr/types"
+	"github.com/expr-lang/expr/vm"
+)
+
+// Bounds of one expression. The longest rule built in has some 60 nodes.
+const (
+	maxNodes     = 200
+	memoryBudget = 10_000 // elements that one evaluation may make
+)
+
+// allowed are the builtins of the language that a rule may call. What is absent
+// is so on purpose: now and date (a rule would depend on the clock), repeat,
+// toJSON and split (memory), get and the like (names unchecked).
+func allowed() []string {
+	return []string{
+		"any", "all", "none", "one", "count", "filter", "map", "sum", "min", "max",
+		"abs", "round", "len", "lower", "upper",
+	}
+}
+
+// program is a compiled expression and the names it reads.
+type program struct {
+	code *vm.Program
+	uses map[string]bool // dotted: conn.client.mss
+}
+
+// compile checks and compiles one expression. The faults are in the place of the
+// expression, each with the caret or the near name.
+func compile(src scalar, env types.Map, want reflect.Kind, funcs []expr.Option) (*program, []*Error) {
+	g := &guard{uses: make(map[string]bool)}
+	opts := []expr.Option{
+		expr.Env(env), expr.DisableAllBuiltins(), expr.MaxNodes(maxNodes), expr.Patch(g),
+		expr.Function("ratio", ratio, new(func(float64, float64) float64)),
+	}
+	for _, b := range allowed() {
+		opts = append(opts, expr.EnableBuiltin(b))
+	}
+	switch want { //nolint:exhaustive // the kinds that rules have
+	case reflect.Bool:
+		opts = append(opts, expr.AsBool(), expr.WarnOnAny())
+	case reflect.Float64:
+		opts = append(opts, expr.AsFloat64(), expr.WarnOnAny())
+	case reflect.String:
+		opts = append(opts, expr.AsKind(reflect.String), expr.WarnOnAny())
+	}
+	opts = append(opts, funcs...)
+	code, err := expr.Compile(src.text, opts...)
+	var list []*Error
+	for _, f := range g.faults {
+		line, col := place(src.text, f.at.From)
+		list = append(list, &Error{Pos: src.within(line, col), Message: f.text, Hint: caret(src, line, col)})
+	}
+	if err != nil && len(list) == 0 {
+		list = append(list, compileError(src, env, err))
+	}
+	if len(list) > 0 {
+		return nil, list
+	}
+	return &program{code: code, uses: g.uses}, nil
+}
+
+// compileError turns the library's message into ours: with the place in the rule
+// file and the near name.
+func compileError(src scalar, env types.Map, err error) *Error {
+	var fe *file.Error
+	if !errors.As(err, &fe) {
+		return &Error{Pos: src.pos, Message: err.Error()}
+	}
+	e := &Error{Pos: src.within(max(fe.Line, 1), fe.Column+1), Message: fe.Message}
+	if m := unknownName.FindStringSubmatch(fe.Message); m != nil {
+		e.Message = fmt.Sprintf("unknown name %q", m[1])
+		e.Hint = hint(env, m[1])
+	}
+	if e.Hint == "" {
+		e.Hint = caret(src, max(fe.Line, 1), fe.Column+1)
+	}
+	return e
+}
+
+// unknownName matches what expr says of names that the environment lacks.
+var unknownName = regexp.MustCompile(`^(?:unknown (?:name|field) |type .* has no (?:field|method) |cannot fetch )"?([A-Za-z0-9_]+)"?`) //nolint:gochecknoglobals // compiled once, never changed
+
+// place is the line and column, from 1, of the rune at an offset.
+func place(text string, offset int) (line, column int) {
+	line, column = 1, 1
+	for i, r := range []rune(text) {
+		if i == offset {
+			break
+		}
+		column++
+		if r == '\n' {
+			line++
+			column = 1
+		}
+	}
+	return line, column
+}
+
+// caret shows a line of the expression and the place of the fault below it.
+func caret(src scalar, line, column int) string {
+	lines := strings.Split(src.text, "\n")
+	if line < 1 || line > len(lines) {
+		return ""
+	}
+	shown := strings.ReplaceAll(lines[line-1], "\t", " ")
+	return "\n    " + shown + "\n    " + strings.Repeat(" ", min(column-1, len(shown))) + "^"
+}
+
+// guard walks the syntax tree: it refuses what the language allows and rules may
+// not, and notes the names read.
+type guard struct {
+	uses   map[string]bool
+	faults []guardFault
+}
+
+type guardFault struct {
+	at   file.Location
+	text string
+}
+
+func (g *guard) refuse(n ast.Node, format string, args ...any) {
+	g.faults = append(g.faults, guardFault{at: n.Location(), text: fmt.Sprintf(format, args...)})
+}
+
+// Visit is called for each node, children first.
+func (g *guard) Visit(node *ast.Node) {
+	switch n := (*node).(type) {
+	case *ast.BinaryNode:
+		g.binary(n)
+	case *ast.IdentifierNode:
+		if n.Value == "$env" {
+			g.refuse(n, "$env is not allowed; name what is meant")
+		}
+		g.uses[n.Value] = true
+	case *ast.MemberNode:
+		switch n.Property.(type) {
+		case *ast.StringNode:
+			if path, ok := dotted(n); ok {
+				g.uses[path] = true
+			}
+		case *ast.IntegerNode:
+		default:
+			g.refuse(n, "an index has to be a constant: names are checked when the rule is loaded")
+		}
+	case *ast.PredicateNode:
+		if nested(n) {
+			g.refuse(n, "a loop inside a loop is not allowed")
+		}
+	case *ast.CallNode:
+		if _, named := n.Callee.(*ast.IdentifierNode); !named {
+			g.refuse(n, "only functions can be called")
+		}
+	}
+}
+
+func (g *guard) binary(n *ast.BinaryNode) {
+	switch n.Operator {
+	case "..":
+		g.refuse(n, "ranges are not allowed in rules")
+	case "/", "%":
+		if !nonZero(n.Right) {
+			g.refuse(n, "the divisor may be 0; write ratio(a, b), which is 0 then")
+		}
+	case "matches":
+		if _, constant := n.Right.(*ast.StringNode); !constant {
+			g.refuse(n, "the pattern of matches has to be a constant text")
+		}
+	}
+}
+
+func nonZero(n ast.Node) bool {
+	switch v := n.(type) {
+	case *ast.IntegerNode:
+		return v.Value != 0
+	case *ast.FloatNode:
+		return v.Value != 0
+	default:
+		return false
+	}
+}
+
+func dotted(n *ast.MemberNode) (string, bool) {
+	p, ok := n.Property.(*ast.StringNode)
+	if !ok {
+		return "", false
+	}
+	switch v := n.Node.(type) {
+	case *ast.IdentifierNode:
+		return v.Value + "." + p.Value, true
+	case *ast.MemberNode:
+		head, ok := dotted(v)
+		return head + "." + p.Value, ok
+	default:
+		return "", false
+	}
+}
+
+// nested reports whether a predicate holds another one.
+func nested(p *ast.PredicateNode) bool {
+	f := &finder{}
+	body := p.Node
+	ast.Walk(&body, f)
+	return f.found
+}
+
+type finder struct{ found bool }
+
+// Visit notes whether the node is a predicate.
+func (f *finder) Visit(node *ast.Node) {
+	if _, ok := (*node).(*ast.PredicateNode); ok {
+		f.found = true
+	}
+}
+
+// ratio is a/b, and 0 where b is 0: with +Inf a threshold would be met by a
+// division by nothing.
+func ratio(params ...any) (any, error) {
+	a, b := number(params[0]), number(params[1])
+	if b == 0 {
+		return 0.0, nil
+	}
+	return a / b, nil
+}
+
+// number makes one kind of number of those that the language has.
+func number(v any) float64 {
+	switch n := v.(type) {
+	case float64:
+		return n
+	case int:
+		return float64(n)
+	default:
+		return math.NaN()
+	}
+}
+
+// literals returns the texts that an expression can have as its value, as far as
+// they stand in it: for the check of culprits and severities.
+func (p *program) names(known []string) (out []string) {
+	for _, k := range known {
+		if p.uses[k] {
+			out = append(out, k)
+		}
+	}
+	slices.Sort(out)
+	return out
+}

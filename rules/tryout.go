@@ -1,0 +1,131 @@
+package rules
+
+import (
+	"fmt"
+	"maps"
+
+	"netwhy/analyze/finding"
+)
+
+// sampleNumber and sampleText stand for every figure when a rule is tried out.
+const (
+	sampleNumber = 2.5
+	sampleText   = "10.0.0.1"
+)
+
+// tryOut evaluates every expression of every rule on zeros and on samples: what
+// cannot be evaluated is found when rules are loaded and not at the incident. A
+// condition that holds on zeros holds without evidence.
+func (s *Set) tryOut() {
+	m := newMachine()
+	zero := s.zeros(&Input{})
+	row0 := row(reachFacts(), &reach{})
+	zero[nameCulprit], zero[nameParty], zero[nameReach] = "", "", row0
+	sample, _ := sampled(zero).(map[string]any)
+	for _, r := range s.rules {
+		for _, env := range []map[string]any{zero, sample} {
+			if err := m.tryRule(r, env); err != nil {
+				s.lints = append(s.lints, &Error{Pos: r.Pos, Rule: r.ID, Message: fmt.Sprintf("cannot be evaluated: %v", err)})
+				break
+			}
+		}
+		if ok, err := m.truth(r.when, zero); err == nil && ok {
+			s.lints = append(s.lints, &Error{Pos: r.Pos, Rule: r.ID, Lint: true, Message: "when holds even if everything is 0: it asks for no evidence"})
+		}
+	}
+}
+
+func sampled(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, x := range v {
+			out[k] = sampled(x)
+		}
+		return out
+	case float64:
+		return sampleNumber
+	case string:
+		return sampleText
+	case bool:
+		return true
+	default:
+		return v
+	}
+}
+
+func (m *machine) tryRule(r *Rule, env map[string]any) error {
+	if _, err := m.truth(r.when, env); err != nil {
+		return fmt.Errorf("when: %w", err)
+	}
+	for name, p := range map[string]*program{"confidence": r.confidence, "stalled_seconds": r.stalled, "failed": r.failed} {
+		if _, err := m.number(p, env); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	for name, c := range map[string]*choice{"culprit": &r.culprit, "severity": &r.severity} {
+		known := culpritNames()
+		if name == "severity" {
+			known = severityNames()
+		}
+		if c.expr == nil {
+			continue
+		}
+		with := maps.Clone(env)
+		maps.Copy(with, themselves(known))
+		v, err := m.run(c.expr, with)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		text, _ := v.(string)
+		if _, ok := themselves(known)[text]; !ok {
+			return fmt.Errorf("%s: %q is none", name, text)
+		}
+	}
+	return m.tryTexts(r, env)
+}
+
+func (m *machine) tryTexts(r *Rule, env map[string]any) error {
+	try := func(what string, t *text, command bool) error {
+		for _, lang := range []string{English, Chinese} {
+			if _, err := t.in(lang).fill(m, env, command); err != nil {
+				return fmt.Errorf("%s (%s): %w", what, lang, err)
+			}
+		}
+		return nil
+	}
+	for i := range r.rivals {
+		if _, err := m.truth(r.rivals[i].when, env); err != nil {
+			return fmt.Errorf("excludes: %w", err)
+		}
+		if err := try("because", &r.rivals[i].because, false); err != nil {
+			return err
+		}
+	}
+	for i := range r.remedies {
+		if err := try("remedies", &r.remedies[i], false); err != nil {
+			return err
+		}
+	}
+	if r.next != nil {
+		if err := try("command", &r.next.command, true); err != nil {
+			return err
+		}
+		if err := try("tells_apart", &r.next.tells, false); err != nil {
+			return err
+		}
+	}
+	if err := try("title", &r.title, false); err != nil {
+		return err
+	}
+	return try("explanation", &r.explain, false)
+}
+
+// Codes returns the declarations that the set was checked against, by code.
+func (s *Set) Codes() []finding.Def {
+	out := make([]finding.Def, 0, len(s.schema.codes))
+	for _, c := range s.schema.codes {
+		out = append(out, *s.schema.defs[finding.Code(c)])
+	}
+	return out
+}
