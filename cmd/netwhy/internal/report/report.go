@@ -246,3 +246,20 @@ func (r *Report) FindingByID(id string) *Finding {
 	}
 	return nil
 }
+
+// LedgerOf writes an exact ledger in seconds; nil stays nil.
+func LedgerOf(l *conn.Ledger) *Ledger {
+	if l == nil {
+		return nil
+	}
+	s := func(p conn.Part) float64 { return Seconds(l.Part[p]) }
+	return &Ledger{
+		Total: Seconds(l.Total), DNS: s(conn.DNS), Connect: s(conn.Connect), TLS: s(conn.TLS), ClientThink: s(conn.ClientThink),
+		RequestSend: s(conn.RequestSend), Path: s(conn.Path), ServerThink: s(conn.ServerThink), LossStall: s(conn.LossStall),
+		WindowStall: s(conn.WindowStall), SenderIdle: s(conn.SenderIdle), Transfer: s(conn.Transfer),
+	}
+}
+
+// Seconds turns nanoseconds into seconds. Below 104 days a float64 keeps every
+// nanosecond.
+func Seconds(ns int64) float64 { return float64(ns) / 1e9 }

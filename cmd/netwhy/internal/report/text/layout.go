@@ -1,0 +1,184 @@
+package text
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"netwhy/cmd/netwhy/internal/terminal"
+)
+
+// wrap breaks a text into lines of at most width columns. Words stay whole
+// unless one alone is wider than a line; Chinese breaks between any two
+// characters, but never before closing punctuation. White space of any kind
+// counts as one space, and what a terminal could obey is made visible.
+func wrap(s string, width int) []string {
+	var lines []string
+	var line strings.Builder
+	used := 0
+	flush := func() {
+		if used > 0 {
+			lines = append(lines, strings.TrimRight(line.String(), " "))
+			line.Reset()
+			used = 0
+		}
+	}
+	for _, w := range words(terminal.Printable(strings.Join(strings.Fields(s), " "))) {
+		text := strings.TrimRight(w, " ")
+		n := terminal.Width(text)
+		if used+n > width {
+			flush()
+		}
+		for n > width { // a word wider than the line is cut
+			head := cut(text, width)
+			lines = append(lines, head)
+			text = text[len(head):]
+			w = w[len(head):]
+			n = terminal.Width(text)
+		}
+		line.WriteString(w)
+		used += terminal.Width(w)
+	}
+	flush()
+	return lines
+}
+
+// words cuts a text at the places where a line may break; each word has the
+// space that follows it.
+func words(s string) []string {
+	var out []string
+	start := 0
+	var last rune
+	for i, r := range s {
+		wide := terminal.Width(string(r)) > 1
+		lastWide := i > 0 && terminal.Width(string(last)) > 1
+		switch {
+		case i == 0:
+		case last == ' ' && r != ' ',
+			(wide || lastWide) && r != ' ' && last != ' ' && !closing(r) && !opening(last):
+			out = append(out, s[start:i])
+			start = i
+		}
+		last = r
+	}
+	if start < len(s) {
+		out = append(out, s[start:])
+	}
+	return out
+}
+
+func closing(r rune) bool {
+	return strings.ContainsRune("，。、；：？！）」』】》…)],.;:?!%", r)
+}
+
+func opening(r rune) bool { return strings.ContainsRune("（「『【《([", r) }
+
+// cut returns the longest beginning of s that fits, at least one character.
+func cut(s string, width int) string {
+	used := 0
+	for i, r := range s {
+		n := terminal.Width(string(r))
+		if used+n > width && i > 0 {
+			return s[:i]
+		}
+		used += n
+	}
+	return s
+}
+
+// pad fills a text with spaces to a number of columns.
+func pad(s string, width int) string {
+	if n := width - terminal.Width(s); n > 0 {
+		return s + strings.Repeat(" ", n)
+	}
+	return s
+}
+
+// padLeft puts the spaces in front.
+func padLeft(s string, width int) string {
+	if n := width - terminal.Width(s); n > 0 {
+		return strings.Repeat(" ", n) + s
+	}
+	return s
+}
+
+// seconds writes nanoseconds for people: three digits that matter.
+func seconds(ns int64) string {
+	s := float64(ns) / 1e9
+	switch {
+	case ns == 0:
+		return "0 s"
+	case s < 0:
+		return "-" + seconds(-ns)
+	case s < 0.001:
+		return fmt.Sprintf("%.0f µs", s*1e6)
+	case s < 0.0995:
+		return fmt.Sprintf("%.3g ms", s*1e3)
+	case s < 0.9995:
+		return fmt.Sprintf("%.0f ms", s*1e3)
+	case s < 99.95:
+		return fmt.Sprintf("%.3g s", s)
+	case s < 6000:
+		return fmt.Sprintf("%.0f s", s)
+	case s < 2*86400:
+		return fmt.Sprintf("%.1f h", s/3600)
+	default:
+		return fmt.Sprintf("%.1f d", s/86400)
+	}
+}
+
+// number writes a metric without a tail of digits.
+func number(v float64) string {
+	if v == float64(int64(v)) && v < 1e15 && v > -1e15 {
+		return grouped(int64(v))
+	}
+	return fmt.Sprintf("%.3g", v)
+}
+
+// figure writes a metric with its unit: the name of a metric ends in it.
+func figure(name string, v float64) string {
+	for _, u := range []struct {
+		suffix string
+		text   func() string
+	}{
+		{"_seconds", func() string { return seconds(int64(v * 1e9)) }},
+		{"_ms", func() string { return seconds(int64(v * 1e6)) }},
+		{"_bytes", func() string { return size(uint64(max(0, v))) }},
+	} {
+		if bare, ok := strings.CutSuffix(name, u.suffix); ok {
+			return strings.ReplaceAll(bare, "_", " ") + " " + u.text()
+		}
+	}
+	return strings.ReplaceAll(name, "_", " ") + " " + number(v)
+}
+
+// grouped writes 1,234,567.
+func grouped(n int64) string {
+	s := fmt.Sprint(n)
+	sign := ""
+	if s[0] == '-' {
+		sign, s = "-", s[1:]
+	}
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return sign + s
+}
+
+// size writes bytes in decimal units, as network people count.
+func size(n uint64) string {
+	const unit = 1000
+	if n < unit {
+		return fmt.Sprintf("%d B", n)
+	}
+	v, units := float64(n), []string{"kB", "MB", "GB", "TB", "PB", "EB"}
+	i := -1
+	for v >= unit && i < len(units)-1 {
+		v /= unit
+		i++
+	}
+	return fmt.Sprintf("%.3g %s", v, units[i])
+}
+
+// upper is for headings; Chinese has no capitals.
+func upper(s string) string { return strings.Map(unicode.ToUpper, s) }
