@@ -2,7 +2,6 @@ package capture
 
 import (
 	"context"
-	"errors"
 	"io"
 
 	"netwhy/capture/packet"
@@ -88,13 +87,18 @@ func (in *mergeInput) ready(ctx context.Context, b *packet.Batch, bytes int) err
 	if in.batch.Buf == nil {
 		in.batch.Buf = make([]byte, 0, bytes)
 	}
-	in.batch.Frames, in.next = in.batch.Frames[:0], 0
-	err := in.r.fill(ctx, &in.batch)
-	b.Secrets = append(b.Secrets, in.batch.Secrets...)
-	in.batch.Secrets = nil
-	if errors.Is(err, io.EOF) || err != nil && ctx.Err() == nil {
-		in.over = true
-		return nil
+	for {
+		in.batch.Frames, in.next = in.batch.Frames[:0], 0
+		err := in.r.fill(ctx, &in.batch)
+		b.Secrets = append(b.Secrets, in.batch.Secrets...)
+		in.batch.Secrets = nil
+		switch {
+		case err == nil && len(in.batch.Frames) == 0: // secrets alone
+		case err != nil && ctx.Err() == nil:
+			in.over = true // at its end; or no capture, and then Info says so
+			return nil
+		default:
+			return err
+		}
 	}
-	return err
 }

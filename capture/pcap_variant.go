@@ -38,34 +38,30 @@ func (p *pcapReader) chooseVariant(magic uint32, records []byte) {
 // layout is believed: a single one proves nothing.
 const minChain = 2
 
-// chain walks records as long as they are plausible. It holds if nothing
-// implausible was met before their end; a record that is cut there is no fault.
+// chain counts plausible records. It holds if nothing else was met before the
+// end of what is there; a record that is cut by that end is no fault.
 func (p *pcapReader) chain(records []byte) (n int, holds bool) {
 	head := recordLen + p.extra
-	for pos := 0; len(records)-pos >= head; {
+	for pos := 0; len(records)-pos >= head; n++ {
 		h := records[pos:]
 		captured, wire := p.lengths(h)
-		if captured > p.limit || !p.plausible(h, captured, wire) {
+		if !p.plausible(h, captured, wire) {
 			return n, false
 		}
 		pos += head + int(captured)
 		if pos > len(records) {
 			break
 		}
-		n++
 	}
 	return n, true
 }
 
-// plausible is asked of layouts other than the usual one, whose odd records
-// are read as they are.
+// plausible is what every sound writer keeps to. A file of the usual layout
+// that does not is read as it is, unless another layout explains all of it.
 func (p *pcapReader) plausible(h []byte, captured, wire uint32) bool {
-	if p.extra == 0 {
-		return true
-	}
 	unit := uint32(1e6)
 	if p.nano {
 		unit = 1e9
 	}
-	return wire >= captured && captured > 0 && p.u32(h[4:]) < unit
+	return captured <= p.limit && captured > 0 && wire >= captured && p.u32(h[4:]) < unit
 }

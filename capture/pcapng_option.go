@@ -108,6 +108,7 @@ type timeUnit struct {
 	perSecond uint64 // ticks; 0: a power of two above 2^63, or of ten above 10^19
 	times     uint64 // nanoseconds of a tick where that is a whole number, else 0
 	shift     uint   // the power of two, where it is one
+	perNano   uint64 // ticks of a nanosecond, where perSecond does not fit
 }
 
 func (u *timeUnit) prepare() {
@@ -119,16 +120,23 @@ func (u *timeUnit) prepare() {
 		}
 		return
 	}
-	if n > 19 { // a tick is less than 10^-19 s: 2^64 of them are under two seconds
-		return
-	}
-	u.perSecond = 1
-	for range n {
-		u.perSecond *= 10
+	switch {
+	case n <= 19: // 10^19 is the largest that fits
+		u.perSecond = powerOfTen(n)
+	case n <= 28: // 2^64 ticks are under a second
+		u.perNano = powerOfTen(n - 9)
 	}
 	if n <= 9 {
 		u.times = 1e9 / u.perSecond
 	}
+}
+
+func powerOfTen(n uint) uint64 {
+	p := uint64(1)
+	for range n {
+		p *= 10
+	}
+	return p
 }
 
 // nanos returns the time since 1970-01-01 UTC, saturated to what int64 holds.
@@ -145,7 +153,9 @@ func (u *timeUnit) nanos(ticks uint64) int64 {
 		seconds = ticks / u.perSecond
 		hi, lo := bits.Mul64(ticks%u.perSecond, 1e9)
 		rest, _ = bits.Div64(hi, lo, u.perSecond) // hi < perSecond, because the first factor is
-	case u.power&0x80 != 0:
+	case u.perNano != 0:
+		rest = ticks / u.perNano
+	case u.shift != 0:
 		hi, _ := bits.Mul64(ticks, 1e9)
 		rest = hi >> (u.shift - 64)
 	}
@@ -155,15 +165,15 @@ func (u *timeUnit) nanos(ticks uint64) int64 {
 // saturate returns (seconds+offset)*1e9+rest within the bounds of int64.
 func saturate(seconds uint64, offset int64, rest uint64) int64 {
 	const maxSeconds = math.MaxInt64/1000000000 - 1
-	if seconds > math.MaxInt64/2 {
+	if seconds > math.MaxInt64 || offset >= 0 && (seconds > maxSeconds || offset > maxSeconds) {
 		return math.MaxInt64
 	}
-	s := int64(seconds)
+	sum := int64(seconds) + offset
 	switch {
-	case offset > maxSeconds || s+max(offset, -maxSeconds) > maxSeconds:
+	case sum > maxSeconds:
 		return math.MaxInt64
-	case offset < -maxSeconds:
+	case sum < -maxSeconds:
 		return -maxSeconds * 1e9
 	}
-	return (s+offset)*1e9 + int64(rest) //nolint:gosec // rest is below 1e9
+	return sum*1e9 + int64(rest) //nolint:gosec // rest is below 1e9
 }
