@@ -24,18 +24,31 @@ const copySlots = 1 << 12 // a direct-mapped memory: what falls on the same slot
 type copyOf struct {
 	print uint64
 	time  int64
+	ttl   uint8
+	falls uint8 // times that it came by with a lower TTL
 }
 
 func newCopies() *copies { return &copies{} }
 
-// seen reports whether the packet at hand is a copy of a recent one.
-func (c *copies) seen(f *packet.Frame, p *decode.Packet, raw []byte) bool {
+// A mirror of two sides of a router shows a packet twice, one hop apart. One
+// that comes by again and again, with a TTL that falls, goes in a circle.
+const loopFalls = 3
+
+// seen reports whether the packet at hand is a copy of a recent one, and whether
+// it goes in a circle.
+func (c *copies) seen(f *packet.Frame, p *decode.Packet, raw []byte) (again, looped bool) {
 	print := fingerprint(p, raw)
 	slot := &c.recent[print%copySlots]
-	age := f.Time - slot.time
-	again := slot.print == print && age >= 0 && age < copyWindow
-	*slot = copyOf{print, f.Time}
-	return again
+	age, falls := f.Time-slot.time, uint8(0)
+	if slot.print == print && age >= 0 && age < copyWindow {
+		again = true
+		if falls = slot.falls; p.TTL < slot.ttl && p.IPVersion != 0 {
+			falls = min(falls+1, loopFalls)
+		}
+		looped = falls >= loopFalls
+	}
+	*slot = copyOf{print, f.Time, p.TTL, falls}
+	return again, looped
 }
 
 // fingerprint mixes what stays the same when a packet is copied: addresses and

@@ -35,6 +35,7 @@ type lane struct {
 	outer   map[flow.Key]struct{} // conversations of tunnels, already told
 	secrets *keyLog
 	copies  *copies
+	pings   map[pingKey]uint8 // TTL of ICMP messages, last seen
 	specs   *specs
 
 	sockets     []*socket // by conversation.socket
@@ -62,7 +63,7 @@ func newLane(id int, opt Options, secrets *keyLog, p *pipeline) *lane {
 		limit: max(opt.MaxConnections/opt.Workers, 1), idle: opt.IdleTimeout, live: opt.Live,
 		in:   make(chan *work, cap(p.free)),
 		pipe: p, table: newTable(), secrets: secrets, copies: newCopies(),
-		outer: map[flow.Key]struct{}{}, sockets: make([]*socket, 1),
+		outer: map[flow.Key]struct{}{}, pings: map[pingKey]uint8{}, sockets: make([]*socket, 1),
 		pending: map[pendingKey]*finding.Finding{},
 	}
 	// One delta for each batch in flight, and one that the collector reads.
@@ -148,12 +149,22 @@ func (l *lane) one(f *packet.Frame, p *decode.Packet, raw []byte) {
 	case decode.KindICMP, decode.KindICMPv6:
 		l.icmp()
 	case decode.KindIPOther:
-		l.copy = l.copies.seen(f, p, raw)
+		l.watch()
 		l.message(proto.IP, uint16(p.Proto), p.Data(raw))
 	case decode.KindARP, decode.KindLink:
-		l.copy = l.copies.seen(f, p, raw)
+		l.watch()
 		l.message(proto.Link, p.EtherType, p.Data(raw))
 	case decode.KindSCTP, decode.KindUndecoded, decode.KindFragment:
+	}
+}
+
+// watch tells copies that the capture point made, and packets that go in a circle.
+func (l *lane) watch() {
+	var looped bool
+	if l.copy, looped = l.copies.seen(l.frame, l.pkt, l.raw); looped {
+		l.d.events = append(l.d.events, event{Event: proto.Event{Frame: l.frame.Number, Time: l.frame.Time, Body: &correlate.Looped{
+			From: flow.Addr(l.pkt.Src()), To: flow.Addr(l.pkt.Dst()), TTL: l.pkt.TTL, V6: l.pkt.IPVersion == 6,
+		}}})
 	}
 }
 
@@ -290,7 +301,11 @@ func (l *lane) segment() {
 		_, c = l.lookup(syn, synAck)
 		s.Dir = l.dir(c)
 	}
+	if syn {
+		l.watch()
+	}
 	c.last = l.frame.Time
+	c.ttl[s.Dir] = p.TTL
 	m := l.tracker.Segment(c.tcp, s, &l.view)
 	l.d.marks(m)
 	l.books.Segment(c.book, s, m, &l.view)
@@ -300,17 +315,27 @@ func (l *lane) datagram() {
 	p := l.pkt
 	slot, c := l.lookup(false, false)
 	c.last = l.frame.Time
-	l.copy = l.copies.seen(l.frame, p, l.raw)
+	l.watch()
 	dir := l.dir(c)
+	c.ttl[dir] = p.TTL
 	l.books.Datagram(c.book, dir, l.frame, p, l.copy)
 	if c.flags&deaf == 0 && p.PayloadLen > 0 {
 		l.listen(slot, c).datagram(l, slot, c, dir, p.Data(l.raw))
 	}
 }
 
+// pingKey names one direction of ICMP messages between two hosts.
+type pingKey struct {
+	key    flow.Key
+	srcIsA bool
+}
+
+// maxPings bounds the pairs of hosts whose ICMP TTL is remembered.
+const maxPings = 1 << 14
+
 func (l *lane) icmp() {
 	p := l.pkt
-	l.copy = l.copies.seen(l.frame, p, l.raw)
+	l.watch()
 	counter, v6 := proto.ICMPTypeCode, p.Kind == decode.KindICMPv6
 	if v6 {
 		counter = proto.ICMPv6TypeCode
@@ -322,12 +347,22 @@ func (l *lane) icmp() {
 			MTU: uint16(min(p.Quote.MTU, 0xffff)), Quoted: p.Quote.Key, QuotedSrcA: p.Quote.SrcIsA, TTL: p.TTL,
 		}
 		slot := l.table.find(p.Hash, &p.Quote.Key)
-		if slot != 0 {
+		if slot == 0 {
+			e.SentTTL = l.pings[pingKey{p.Quote.Key, p.Quote.SrcIsA}]
+		} else {
 			if c := l.table.at(slot); c.flags&quotedOnly == 0 {
+				dir := flow.ToClient
+				if p.Quote.SrcIsA == (c.flags&clientIsA != 0) {
+					dir = flow.ToServer
+				}
+				e.SentTTL = c.ttl[dir]
 				l.books.ICMPError(c.book, &e, l.frame.Number, l.frame.Time)
 			}
 		}
 		l.d.events = append(l.d.events, event{slot: slot, Event: proto.Event{Frame: l.frame.Number, Time: l.frame.Time, Body: &e}})
+	}
+	if !p.Quote.Valid && len(l.pings) < maxPings {
+		l.pings[pingKey{p.Key, p.SrcIsA}] = p.TTL
 	}
 	number := uint16(flow.ICMP)
 	if v6 {

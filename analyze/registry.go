@@ -4,6 +4,7 @@ import (
 	"netwhy/analyze/correlate"
 	"netwhy/analyze/proto"
 	"netwhy/analyze/proto/arp"
+	"netwhy/analyze/proto/icmp"
 	"netwhy/analyze/proto/nd"
 )
 
@@ -12,6 +13,7 @@ import (
 func Protocols() []proto.Spec {
 	return []proto.Spec{
 		arp.Spec(),
+		icmp.Spec(),
 		nd.Spec(),
 	}
 }
@@ -19,6 +21,7 @@ func Protocols() []proto.Spec {
 // Correlators lists what reads across conversations, one line each.
 func Correlators() []correlate.Spec {
 	return []correlate.Spec{
+		correlate.ICMPErrors(),
 		correlate.Neighbours(),
 		correlate.Scan(),
 	}

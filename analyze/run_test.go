@@ -15,6 +15,7 @@ import (
 
 	"netwhy/analyze"
 	"netwhy/analyze/conn"
+	"netwhy/analyze/proto"
 	"netwhy/analyze/tcp"
 	"netwhy/capture"
 )
@@ -154,4 +155,36 @@ func TestRunCancelled(t *testing.T) {
 	if r == nil {
 		t.Error("no result")
 	}
+}
+
+// Connections and TCP counters are Wireshark's in every capture.
+func TestCountersAreWiresharks(t *testing.T) {
+	t.Parallel()
+	paths, right := captures(t, "corpus"), 0
+	for _, path := range paths {
+		want, r := truthOf(t, path), run(t, path, analyze.Options{Workers: 2})
+		want.TCPAnalysis["reset"] = want.TCPRst
+		got := truth{
+			Packets: r.Packets, TCPConversations: r.TCPConversations, UDPConversations: r.UDPConversations,
+			TCPAnalysis: tcpCounters(r),
+			ICMP:        orEmpty(r.Keyed[proto.ICMPTypeCode]), ICMPv6: orEmpty(r.Keyed[proto.ICMPv6TypeCode]),
+		}
+		want.TCPRst, want.DNSRcode, want.TLSAlert, want.HTTPStatus = 0, nil, nil, nil
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Logf("%s (-tshark +netwhy):\n%s", filepath.Base(path), diff)
+			continue
+		}
+		right++
+	}
+	t.Logf("as tshark: %d of %d captures", right, len(paths))
+	if least := 165; right < least {
+		t.Errorf("%d captures agree, want at least %d", right, least)
+	}
+}
+
+func orEmpty(m map[string]uint64) map[string]uint64 {
+	if m == nil {
+		return map[string]uint64{}
+	}
+	return m
 }

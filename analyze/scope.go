@@ -79,6 +79,13 @@ func (l *lane) Report(s *proto.Scope, host netip.Addr, code finding.Code, v []fi
 	}
 }
 
+// ReportEvidence implements proto.Sink.
+func (l *lane) ReportEvidence(s *proto.Scope, host netip.Addr, code finding.Code, ev finding.Evidence, v []finding.Value) {
+	if def := l.specs.defs[code]; def != nil && ev.Count > 0 {
+		l.found(s.Conv, finding.Finding{Code: code, Severity: def.Severity, Host: host, Evidence: ev, Values: v})
+	}
+}
+
 // merge folds the figures of one more occurrence into those of a finding.
 func merge(into, v []finding.Value, metrics []finding.Metric) {
 	for i := range min(len(into), len(v), len(metrics)) {

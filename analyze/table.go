@@ -19,6 +19,7 @@ type conversation struct {
 	book   ledger.Ref
 	socket uint32 // index in lane.sockets; 0: none
 	flags  uint8
+	ttl    [2]uint8 // of the last frame of each direction
 }
 
 const (

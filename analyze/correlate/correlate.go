@@ -58,4 +58,5 @@ type ICMPError struct {
 	QuotedSrcA bool    // the quoted packet went from A to B
 	QuotedID   flow.ID // conversation quoted, if it is in the capture
 	TTL        uint8   // of the packet that carries the error
+	SentTTL    uint8   // that the quoted packet had when it passed the tap; 0: it did not
 }

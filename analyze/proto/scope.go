@@ -42,6 +42,7 @@ type Named interface {
 // prototest has another.
 type Sink interface {
 	Report(s *Scope, host netip.Addr, code finding.Code, v []finding.Value)
+	ReportEvidence(s *Scope, host netip.Addr, code finding.Code, ev finding.Evidence, v []finding.Value)
 	Malformed(s *Scope, reason string)
 	Carries(s *Scope, name string)
 	Count(c Counter, key string, n uint64)
@@ -126,6 +127,12 @@ func (s *Scope) Report(code finding.Code, v ...finding.Value) {
 // ReportHost notes a symptom that belongs to a host rather than a conversation.
 func (s *Scope) ReportHost(host netip.Addr, code finding.Code, v ...finding.Value) {
 	s.Out.Report(s, host, code, v)
+}
+
+// ReportEvidence reports a symptom with proof that was gathered before, for those
+// who judge at the end.
+func (s *Scope) ReportEvidence(host netip.Addr, code finding.Code, ev finding.Evidence, v ...finding.Value) {
+	s.Out.ReportEvidence(s, host, code, ev, v)
 }
 
 // Malformed counts bytes that break the protocol; it is reported once a

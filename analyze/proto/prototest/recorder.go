@@ -107,6 +107,16 @@ func (r *Recorder) Report(s *proto.Scope, host netip.Addr, code finding.Code, v 
 	})
 }
 
+// ReportEvidence implements proto.Sink: as Report, at the first frame of the proof.
+func (r *Recorder) ReportEvidence(s *proto.Scope, host netip.Addr, code finding.Code, ev finding.Evidence, v []finding.Value) {
+	if ev.Count == 0 {
+		r.Faults = append(r.Faults, fmt.Sprintf("code %q without evidence", code))
+	}
+	at := *s
+	at.FrameNo, at.At = ev.First, ev.Start
+	r.Report(&at, host, code, v)
+}
+
 // Malformed implements proto.Sink.
 func (r *Recorder) Malformed(_ *proto.Scope, reason string) { r.Bad = append(r.Bad, reason) }
 
