@@ -120,7 +120,7 @@ func (d *decoder) enter(t TunnelKind) {
 // conversation notes that the frame is part of the conversation Key.
 func (d *decoder) conversation() {
 	p := d.p
-	if int(p.NConvs) < MaxConvs {
+	if int(p.NConvs) < MaxConvs && !p.NoLength6 {
 		c := &p.Convs[p.NConvs]
 		c.Key, c.SrcIsA, c.Quoted = p.Key, p.SrcIsA, false
 		p.NConvs++

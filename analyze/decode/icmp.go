@@ -171,7 +171,7 @@ func (d *decoder) other(proto uint8, off int) {
 		d.icmp(off, KindICMPv6)
 	case protoSCTP:
 		d.sctp(off)
-	case protoIPv4, protoIPv6, protoGRE, protoEtherIP, protoMPLS, protoAH, protoL2TP:
+	case protoIPv4, protoIPv6, protoGRE, protoEtherIP, protoMPLS, protoAH, protoL2TP, protoPIM:
 		d.ipTunnel(proto, off)
 	default:
 		d.opaque(proto, off)
@@ -206,8 +206,6 @@ func (d *decoder) opaque(proto uint8, off int) {
 		p.Protos.Add(ESP)
 	case protoEIGRP:
 		p.Protos.Add(EIGRP)
-	case protoPIM:
-		p.Protos.Add(PIM)
 	case protoRSVP:
 		p.Protos.Add(RSVP)
 	case protoIPComp:

@@ -3,6 +3,7 @@ package decode
 import (
 	"bytes"
 	"encoding/binary"
+	"math"
 
 	"netwhy/analyze/flow"
 )
@@ -63,6 +64,7 @@ func (d *decoder) ip(off int) {
 
 // ipv4 reads an IPv4 header (RFC 791, 3.1) and goes on with its payload.
 func (d *decoder) ipv4(off int) {
+	d.p.Protos.Add(IP)
 	if !d.need(off, ipv4HeaderLen) || !d.deeper() {
 		return
 	}
@@ -82,7 +84,6 @@ func (d *decoder) ipv4(off int) {
 		return
 	}
 	p := d.p
-	p.Protos.Add(IP)
 	whole := off+max(total, hl) <= len(d.b)
 	if total != 0 { // 0: segmentation offload, the length on the wire is right
 		if off+total > d.wire {
@@ -97,6 +98,7 @@ func (d *decoder) ipv4(off int) {
 	frag := binary.BigEndian.Uint16(h[6:])
 	p.DF, p.MF, p.FragOff = frag&0x4000 != 0, frag&0x2000 != 0, frag&0x1fff<<3
 	p.TTL, p.Proto = h[8], h[9]
+	p.NoLength6 = false
 	key4(&p.Key, &p.SrcIsA, h[12:20], h[9])
 	p.noTransport(off + hl)
 	if off+hl > len(d.b) {
@@ -164,6 +166,7 @@ func (d *decoder) fragment(off int, whole bool) bool {
 
 // ipv6 reads an IPv6 header and its extension headers (RFC 8200, 3 and 4).
 func (d *decoder) ipv6(off int) {
+	d.p.Protos.Add(IPv6)
 	if !d.need(off, ipv6HeaderLen) || !d.deeper() {
 		return
 	}
@@ -173,10 +176,14 @@ func (d *decoder) ipv6(off int) {
 		return
 	}
 	p := d.p
-	p.Protos.Add(IPv6)
 	next := h[6]
 	plen := int(binary.BigEndian.Uint16(h[4:]))
 	whole := off+ipv6HeaderLen+plen <= len(d.b)
+	p.NoLength6 = false
+	if plen == 0 {
+		plen = d.jumbo(next, off+ipv6HeaderLen)
+		p.NoLength6 = plen == 0 && next != protoNoNext
+	}
 	if plen != 0 {
 		if off+ipv6HeaderLen+plen > d.wire {
 			d.fail(Truncated)
@@ -208,7 +215,7 @@ func (d *decoder) ipv6(off int) {
 			}
 			n = int(d.b[at+1])*8 + 8
 		case protoFragment:
-			p.Protos.Add(Fragment)
+			p.Protos.Add(FragHdr)
 			if !d.need(at, 8) {
 				p.Proto = next
 				return
@@ -243,6 +250,26 @@ func (d *decoder) ipv6(off int) {
 		}
 	}
 	d.fail(TooDeep)
+}
+
+// jumbo returns the payload length of a jumbogram (RFC 2675, 2), 0 if it is none.
+func (d *decoder) jumbo(next byte, off int) int {
+	const jumboOption, jumboLen, pad1 = 0xc2, 4, 0
+	if next != protoHopOpts || !d.has(off, 8) {
+		return 0
+	}
+	end := min(off+int(d.b[off+1])*8+8, len(d.b))
+	for at := off + 2; at+2 <= end; {
+		if d.b[at] == pad1 {
+			at++
+			continue
+		}
+		if d.b[at] == jumboOption && d.b[at+1] == jumboLen && at+6 <= end {
+			return int(min(d.u32(at+2), math.MaxInt32/2))
+		}
+		at += 2 + int(d.b[at+1])
+	}
+	return 0
 }
 
 // payload goes on with what an IP header of either version carries.

@@ -26,6 +26,8 @@ const (
 	typeCFM       = 0x8902
 	typeFCoE      = 0x8906
 	typeNSH       = 0x894f
+	typeCFP       = 0x8903 // Cisco FabricPath
+	typeETag      = 0x893f // IEEE 802.1BR
 	typeVNTag     = 0x8926
 	typeHSR       = 0x892f
 	typeCMD       = 0x8909
@@ -46,10 +48,10 @@ const ethHeaderLen = 14
 // ethernet reads an Ethernet header. The common case goes straight to IPv4.
 func (d *decoder) ethernet(off int) {
 	p := d.p
+	p.Protos.Add(Eth)
 	if !d.need(off, ethHeaderLen) {
 		return
 	}
-	p.Protos.Add(Eth)
 	p.L2, p.L2Kind = uint32(off), L2Ethernet
 	et := d.u16(off + 12)
 	if et == typeIPv4 {
@@ -64,7 +66,7 @@ func (d *decoder) ethernet(off int) {
 		d.isl(off)
 		return
 	}
-	if et <= maxLength8023 {
+	if et != 0 && et <= maxLength8023 {
 		d.cut(off + ethHeaderLen + int(et))
 		d.llc(off + ethHeaderLen)
 		return
@@ -100,10 +102,8 @@ func (d *decoder) etherType(et uint16, off int) {
 		d.ipv4(off)
 	case typeIPv6:
 		d.ipv6(off)
-	case typeARP:
-		d.arp(off, ARP)
-	case typeRARP:
-		d.arp(off, RARP)
+	case typeARP, typeRARP:
+		d.arp(off)
 	default:
 		d.otherType(et, off)
 	}
@@ -177,6 +177,12 @@ func (d *decoder) otherType(et uint16, off int) {
 		if d.need(off, 6) && d.deeper() {
 			d.etherType(d.u16(off+4), off+6)
 		}
+	case typeETag:
+		if d.need(off, 8) && d.deeper() {
+			d.etherType(d.u16(off+6), off+8)
+		}
+	case typeCFP: // tag and TTL, then the frame that is switched
+		d.innerEthernet(off + 2)
 	case typeCMD: // Cisco MetaData: version, length, one option of two 16-bit words
 		if d.need(off, 8) && d.deeper() {
 			d.etherType(d.u16(off+6), off+8)
@@ -193,9 +199,9 @@ func (d *decoder) otherType(et uint16, off int) {
 
 // arp reads ARP (RFC 826) or RARP (RFC 903) for IPv4. Other hardware or
 // protocol lengths leave the key empty; see ARPFields.
-func (d *decoder) arp(off int, pr Proto) {
+func (d *decoder) arp(off int) {
 	p := d.p
-	p.Protos.Add(pr)
+	p.Protos.Add(ARP)
 	if !d.need(off, 8) {
 		return
 	}

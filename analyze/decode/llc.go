@@ -54,7 +54,7 @@ func (d *decoder) llc(off int) {
 	case sapIP:
 		d.ipv4(at)
 	case sapARP:
-		d.arp(at, ARP)
+		d.arp(at)
 	case sapIPX, sapGlobal:
 		d.leaf(IPX, at)
 	case sapNetBIOS:

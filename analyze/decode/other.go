@@ -59,11 +59,9 @@ func (d *decoder) link(link packet.LinkType) {
 		p.Protos.Add(Raw)
 		d.ip(0)
 	case packet.LinkIPv4:
-		p.Protos.Add(Raw)
-		d.ip(0)
+		d.ipv4(0)
 	case packet.LinkIPv6:
-		p.Protos.Add(Raw)
-		d.ip(0)
+		d.ipv6(0)
 	case packet.LinkEthernet, linkExpEthernet:
 		d.ethernet(0)
 	case packet.LinkNull, packet.LinkLoop:
@@ -153,6 +151,9 @@ func (d *decoder) rare(link packet.LinkType) {
 	case linkNetAnalyzeT:
 		d.ethernet(12)
 	default:
+		if isUSB(link) {
+			p.Protos.Add(USB)
+		}
 		if carriesNoIP(link) {
 			d.fail(NotIP)
 			p.Kind = KindLink
@@ -164,16 +165,25 @@ func (d *decoder) rare(link packet.LinkType) {
 
 // carriesNoIP names link types on which there is no IP to be found.
 func carriesNoIP(link packet.LinkType) bool {
+	if isUSB(link) {
+		return true
+	}
 	switch link {
 	case 140, 141, 142, // SS7
-		143,      // DOCSIS
-		186, 189, // USB
+		143,                          // DOCSIS
 		187, 201, 251, 254, 255, 256, // Bluetooth
 		190, 227, // CAN
 		195, 215, 230, 283, // IEEE 802.15.4
 		209, 212, 235, 279, // I2C, LIN ...
-		220, 249, 266, 288, 289, 290, 291, 292, 293, 294, 295, // USB
 		253, 271: // netlink, vsock
+		return true
+	}
+	return false
+}
+
+func isUSB(link packet.LinkType) bool {
+	switch link {
+	case 186, 189, 220, 249, 266, 288, 289, 290, 291, 292, 293, 294, 295:
 		return true
 	}
 	return false
@@ -182,22 +192,21 @@ func carriesNoIP(link packet.LinkType) bool {
 // null reads BSD loopback: the family in either byte order. Some tools write
 // an EtherType or a PPP header instead.
 func (d *decoder) null() {
+	d.p.Protos.Add(Null)
 	if !d.need(0, 4) {
 		return
 	}
-	p := d.p
 	if d.u16(0) == 0xff03 {
 		d.pppLink(0)
 		return
 	}
-	p.Protos.Add(Null)
 	f := d.u32(0)
 	if f&0xffff0000 != 0 {
 		if le := binary.LittleEndian.Uint32(d.b); le&0xffff0000 == 0 {
 			f = le
-		} else {
-			// Families fit into 16 bits; the other half is left over from
-			// something else on some systems.
+		} else if f &= 0xffff; f <= maxLength8023 {
+			// Both halves are in use: an EtherType behind something else, or
+			// a family whose upper half is left over from something else.
 			f = le & 0xffff
 		}
 	}
@@ -217,10 +226,10 @@ func (d *decoder) null() {
 // sll reads a Linux cooked header, version 1 (tcpdump.org, LINKTYPE_LINUX_SLL).
 func (d *decoder) sll() {
 	const headerLen = 16
+	d.p.Protos.Add(SLL)
 	if !d.need(0, headerLen) {
 		return
 	}
-	d.p.Protos.Add(SLL)
 	d.p.L2, d.p.L2Kind = 0, L2SLL
 	d.cooked(d.u16(2), d.u16(14), headerLen)
 }
@@ -228,10 +237,10 @@ func (d *decoder) sll() {
 // sll2 reads version 2 (LINKTYPE_LINUX_SLL2).
 func (d *decoder) sll2() {
 	const headerLen = 20
+	d.p.Protos.Add(SLL)
 	if !d.need(0, headerLen) {
 		return
 	}
-	d.p.Protos.Add(SLL)
 	d.p.L2, d.p.L2Kind = 0, L2SLL2
 	d.cooked(d.u16(8), d.u16(0), headerLen)
 }
@@ -282,10 +291,10 @@ func (d *decoder) pppLink(off int) {
 // chdlc reads Cisco HDLC: address, control, EtherType.
 func (d *decoder) chdlc(off int) {
 	const slarp, cdp, osi = 0x8035, 0x2000, 0xfefe
+	d.p.Protos.Add(CHDLC)
 	if !d.need(off, 4) {
 		return
 	}
-	d.p.Protos.Add(CHDLC)
 	switch et := d.u16(off + 2); et {
 	case slarp:
 		d.endLink(off + 4)
@@ -346,10 +355,10 @@ func (d *decoder) frameRelay(off int) {
 // machine, the packet in the one of type 9.
 func (d *decoder) nflog() {
 	const payload = 9
+	d.p.Protos.Add(NFLog)
 	if !d.need(0, 4) {
 		return
 	}
-	d.p.Protos.Add(NFLog)
 	family := d.b[0]
 	at := 4
 	for range 256 {
@@ -386,10 +395,10 @@ func (d *decoder) nflog() {
 // pflog reads OpenBSD's packet filter log: its length, rounded up to four, and
 // the family.
 func (d *decoder) pflog() {
+	d.p.Protos.Add(PFLog)
 	if !d.need(0, 2) {
 		return
 	}
-	d.p.Protos.Add(PFLog)
 	at := (int(d.b[0]) + 3) &^ 3
 	switch f := uint32(d.b[1]); {
 	case f == familyIPv4:
@@ -494,33 +503,24 @@ func (d *decoder) erf() {
 }
 
 // arcnet reads Linux's ARCNET header: source, destination, two bytes of offset,
-// protocol, and for the common ones split flag and sequence number.
+// protocol; RFC 1201 adds split flag and sequence number, RFC 1051 nothing.
 func (d *decoder) arcnet() {
-	const ip, arp, oldIP = 212, 213, 240
-	if !d.need(0, 5) {
+	const ip, arp, oldIP, oldARP = 212, 213, 240, 241
+	if !d.need(0, 8) {
 		return
 	}
 	switch d.b[4] {
-	case ip, oldIP:
-		d.arcnetPayload(ip)
+	case ip:
+		d.ip(8)
 	case arp:
-		d.arcnetPayload(arp)
+		d.arp(8)
+	case oldIP:
+		d.ip(5)
+	case oldARP:
+		d.arp(5)
 	default:
-		d.fail(UnknownType)
-		d.endLink(5)
+		d.llc(5)
 	}
-}
-
-func (d *decoder) arcnetPayload(proto byte) {
-	const arp, headerLen = 213, 8
-	if !d.need(0, headerLen) {
-		return
-	}
-	if proto == arp {
-		d.arp(headerLen, ARP)
-		return
-	}
-	d.ip(headerLen)
 }
 
 // sunATM reads SunATM's header: direction and type, VPI, VCI.

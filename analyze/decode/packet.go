@@ -60,6 +60,11 @@ type Packet struct {
 	ICMPType         uint8
 	ICMPCode         uint8
 
+	// NoLength6 marks a packet whose innermost IPv6 header tells no length, as
+	// the kernel hands over large sends (BIG TCP). It is read to the end of the
+	// frame; Wireshark 4.0.17 does not read it, so it is not among Convs.
+	NoLength6 bool
+
 	Fragments uint16 // frames that it was put together from; 0: it came whole
 
 	fragHdr uint32 // offset of the IPv6 fragment header
@@ -169,13 +174,13 @@ const (
 	TunnelAH
 	TunnelNSH
 	TunnelPPTP
-	TunnelGUE
+	TunnelPIM
 )
 
 func (t TunnelKind) String() string {
 	names := [...]string{
 		"", "gre", "vxlan", "geneve", "gtp", "mpls", "ipip", "6in4", "4in6", "6in6", "teredo", "erspan",
-		"l2tp", "pppoe", "etherip", "pbb", "lisp", "ah", "nsh", "pptp", "gue",
+		"l2tp", "pppoe", "etherip", "pbb", "lisp", "ah", "nsh", "pptp", "pim",
 	}
 	if int(t) < len(names) {
 		return names[t]

@@ -52,7 +52,7 @@ const (
 	HopOpts
 	Routing
 	DstOpts
-	Fragment
+	FragHdr
 	WLAN
 	Radiotap
 	Prism
@@ -66,7 +66,6 @@ const (
 	EAPOL
 	LACP
 	Loop
-	RARP
 	WOL
 	MACsec
 	CFM
@@ -84,7 +83,6 @@ const (
 	LISP
 	USB
 	NSH
-	GUE
 	Protos // number of protocols
 )
 
@@ -96,13 +94,13 @@ var protoNames = [Protos]string{ //nolint:gochecknoglobals // constant table
 	Teredo: "teredo", ERSPAN: "erspan", OSPF: "ospf", VRRP: "vrrp", IGMP: "igmp", SCTP: "sctp",
 	ESP: "esp", AH: "ah", EIGRP: "eigrp", PIM: "pim", RSVP: "rsvp", DCCP: "dccp",
 	UDPLite: "udplite", IPComp: "ipcomp", EtherIP: "etherip", HopOpts: "ipv6.hopopts",
-	Routing: "ipv6.routing", DstOpts: "ipv6.dstopts", Fragment: "ipv6.fraghdr", WLAN: "wlan",
+	Routing: "ipv6.routing", DstOpts: "ipv6.dstopts", FragHdr: "ipv6.fraghdr", WLAN: "wlan",
 	Radiotap: "radiotap", Prism: "prism", PPI: "ppi", PKTAP: "pktap", NFLog: "nflog",
 	PFLog: "pflog", CHDLC: "chdlc", FR: "fr", JuniperEth: "juniper", EAPOL: "eapol",
-	LACP: "slow", Loop: "loop", RARP: "rarp", WOL: "wol", MACsec: "macsec", CFM: "cfm",
+	LACP: "slow", Loop: "loop", WOL: "wol", MACsec: "macsec", CFM: "cfm",
 	PTP: "ptp", ProfinetRT: "pn_rt", ITag: "ieee8021ah", HomePlug: "homeplug", VTP: "vtp",
 	DTP: "dtp", UDLD: "udld", ISIS: "isis", IPX: "ipx", NetBEUI: "netbios", FCoE: "fcoe",
-	LISP: "lisp-data", USB: "usb", NSH: "nsh", GUE: "gue",
+	LISP: "lisp-data", USB: "usb", NSH: "nsh",
 }
 
 func (p Proto) String() string {

@@ -8,6 +8,7 @@ const (
 	portGTPU     = 2152
 	portTeredo   = 3544
 	portLISP     = 4341
+	portNATT     = 4500 // RFC 3948
 	portVXLAN    = 4789
 	portVXLANGPE = 4790
 	portCAPWAP   = 5247
@@ -15,12 +16,15 @@ const (
 	portGeneve   = 6081
 	portMPLS     = 6635
 	portTZSP     = 37008
+	portGRE      = 4754
+	portAYIYA    = 5072
 )
 
 // udpTunnel tells whether a port may be a tunnel's.
 func udpTunnel(port uint16) bool {
 	switch port {
-	case portL2TP, portGTPU, portTeredo, portLISP, portVXLAN, portVXLANGPE, portCAPWAP, portGeneve, portMPLS, portTZSP:
+	case portL2TP, portGTPU, portTeredo, portLISP, portNATT, portVXLAN, portVXLANGPE, portCAPWAP, portGeneve, portMPLS, portTZSP,
+		portGRE, portAYIYA:
 		return true
 	}
 	return false
@@ -61,10 +65,24 @@ func (d *decoder) udpTunnelAt(port uint16, off int) bool {
 		return d.lisp(off)
 	case portMPLS:
 		return d.mplsUDP(off)
+	case portNATT: // the marker of zeros is IKE, a single byte a keep-alive
+		if !d.has(off, 8) || d.u32(off) == 0 {
+			return false
+		}
+		d.p.Protos.Add(ESP)
+		return true
 	case portCAPWAP:
 		return d.capwap(off)
 	case portTZSP:
 		return d.tzsp(off)
+	case portGRE: // RFC 8086
+		if !d.has(off, 4) || d.u16(off)&0x4fff != 0 {
+			return false
+		}
+		d.gre(off)
+		return true
+	case portAYIYA:
+		return d.ayiya(off)
 	}
 	return false
 }
@@ -73,9 +91,14 @@ func (d *decoder) udpTunnelAt(port uint16, off int) bool {
 // for content checks.
 func (d *decoder) has(off, n int) bool { return off+n <= len(d.b) }
 
-// vxlan reads RFC 7348, 5: the I flag says that there is a VNI.
+// vxlan reads RFC 7348, 5. The I flag has to be set, or else the inner frame to
+// be beyond doubt.
 func (d *decoder) vxlan(off int) bool {
-	if !d.has(off, 8) || d.b[off]&0x08 == 0 || d.b[off]&0x30 != 0 || off+8+ethHeaderLen > d.wire {
+	if !d.has(off, 8) || off+8+ethHeaderLen > d.wire {
+		return false
+	}
+	if (d.b[off]&0x08 == 0 || d.b[off]&0x30 != 0) &&
+		!(d.has(off+8, ethHeaderLen+ipv4HeaderLen) && d.looksLikeFrame(off+8)) {
 		return false
 	}
 	d.p.Protos.Add(VXLAN)
@@ -274,6 +297,21 @@ func (d *decoder) mplsUDP(off int) bool {
 	return true
 }
 
+// ayiya reads Anything In Anything (draft-massar-v6ops-ayiya): identity and
+// signature have lengths of their own, then IPv6.
+func (d *decoder) ayiya(off int) bool {
+	if !d.has(off, 8) || d.b[off+3] != protoIPv6 {
+		return false
+	}
+	at := off + 8 + 1<<(d.b[off]>>4) + int(d.b[off+1]>>4)*4
+	if !d.looksLikeIP(at) || d.b[at]>>4 != 6 {
+		return false
+	}
+	d.enter(Tunnel6in4)
+	d.ipv6(at)
+	return true
+}
+
 // l2tp reads L2TP over UDP: version 2 (RFC 2661, 3.1) or 3 (RFC 3931, 4.1.2).
 func (d *decoder) l2tp(off int) bool {
 	const control, hasLength, hasSeq, hasOffset = 0x8000, 0x4000, 0x0800, 0x0200
@@ -372,7 +410,7 @@ func (d *decoder) ipTunnel(proto uint8, off int) {
 		d.ip(off)
 	case protoIPv6:
 		d.enter(pick(p.IPVersion == 4, Tunnel6in4, Tunnel6in6))
-		d.ip(off)
+		d.ipv6(off)
 	case protoGRE:
 		d.gre(off)
 	case protoEtherIP: // RFC 3378, 3
@@ -388,6 +426,12 @@ func (d *decoder) ipTunnel(proto uint8, off int) {
 		if d.need(off, 4) && d.u32(off) != 0 {
 			p.TunnelID = d.u32(off)
 			d.l2tpPayload(off + 4)
+		}
+	case protoPIM: // RFC 7761, 4.9.3: a register message carries the packet
+		p.Protos.Add(PIM)
+		if d.has(off, 9) && d.b[off] == 0x21 {
+			d.enter(TunnelPIM)
+			d.ip(off + 8)
 		}
 	case protoAH: // RFC 4302, 2
 		p.Protos.Add(AH)
@@ -469,7 +513,7 @@ func (d *decoder) gre(off int) {
 }
 
 func (d *decoder) grePayload(et uint16, at int, seq bool) {
-	const wccp, cdp = 0x883e, 0x2000
+	const wccp, cdp, osi = 0x883e, 0x2000, 0x00fe
 	p := d.p
 	switch et {
 	case 0: // keepalive
@@ -503,10 +547,23 @@ func (d *decoder) grePayload(et uint16, at int, seq bool) {
 		d.ipv4(at)
 	case cdp:
 		p.Protos.Add(CDP)
+	case osi:
+		d.osi(at)
 	default:
+		if et >= arubaFirst && et <= arubaLast && et&0xf == 0 {
+			d.wlan(at)
+			return
+		}
 		d.tunnelType(et, at)
 	}
 }
+
+// Aruba's access points tunnel 802.11 frames under GRE protocol numbers of their
+// own, one for each station and direction.
+const (
+	arubaFirst = 0x8200
+	arubaLast  = 0x83f0
+)
 
 // mpls reads a label stack (RFC 3032, 2.1). What follows is not announced: a
 // label may say so, else the first nibble does (RFC 4928, 3); what is not IP is

@@ -8,10 +8,10 @@ import (
 
 // radiotap skips the radio header (radiotap.org) and reads the 802.11 frame.
 func (d *decoder) radiotap(off int) {
+	d.p.Protos.Add(Radiotap)
 	if !d.need(off, 8) || !d.deeper() {
 		return
 	}
-	d.p.Protos.Add(Radiotap)
 	n := int(binary.LittleEndian.Uint16(d.b[off+2:]))
 	if n < 8 {
 		d.fail(BadLength)
@@ -56,10 +56,10 @@ func (d *decoder) radiotapFlags(off, n int) byte {
 // prism skips a Prism or AVS header.
 func (d *decoder) prism() {
 	const avs, avsMask, prismLen = 0x80211000, 0xfffff000, 144
+	d.p.Protos.Add(Prism)
 	if !d.need(0, 8) {
 		return
 	}
-	d.p.Protos.Add(Prism)
 	if d.u32(0)&avsMask == avs {
 		d.wlan(int(min(d.u32(4), uint32(len(d.b)))))
 		return
@@ -126,10 +126,10 @@ func (d *decoder) frame80211(off int, padded bool) {
 		toDS, fromDS, moreFragments, protected, order byte = 1, 2, 4, 0x40, 0x80
 	)
 	p := d.p
+	p.Protos.Add(WLAN)
 	if !d.need(off, 2) || !d.deeper() {
 		return
 	}
-	p.Protos.Add(WLAN)
 	p.L2, p.L2Kind = uint32(off), L2WLAN
 	d.endLink(off)
 	fc, fl := d.b[off], d.b[off+1]
@@ -230,10 +230,10 @@ func (d *decoder) capwap(off int) bool {
 		return true
 	}
 	at := off + n
-	if !d.has(at, 2) {
-		return true
+	d.p.Protos.Add(WLAN)
+	if d.has(at, 2) {
+		d.capwap80211(at)
 	}
-	d.capwap80211(at)
 	return true
 }
 
