@@ -203,13 +203,13 @@ func (e *Endpoint) Ask(ctx context.Context, q Request) (Reply, error) {
 	if reply.Model == "" {
 		reply.Model = e.opt.Model
 	}
-	if err != nil {
-		reply.Content = ""
-		return reply, e.failure(ctx, attempt, x, err)
-	}
 	const bytesPerToken = 2 // measured on packet text: 2.11
 	if reply.Prompt == 0 {
 		reply.Prompt = (len(q.System) + len(q.User)) / bytesPerToken
+	}
+	if err != nil {
+		reply.Content = ""
+		return reply, e.failure(ctx, attempt, x, err)
 	}
 	if reply.Completion == 0 {
 		reply.Completion = len(reply.Content) / bytesPerToken
