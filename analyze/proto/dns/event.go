@@ -33,3 +33,7 @@ type Lookup struct {
 	Addrs            []netip.Addr
 	TTL              uint32 // least of the answers, s
 }
+
+// NamedAddrs implements proto.Named: the name that was asked for belongs to the
+// addresses of the answer, whatever aliases lie between.
+func (l *Lookup) NamedAddrs() (name string, addrs []netip.Addr) { return l.Name, l.Addrs }

@@ -88,14 +88,18 @@ func (c *Conversation) feed(dir flow.Dir, b []byte) *Conversation {
 	}
 	w.marks = append(w.marks, mark{off: len(w.buf), at: c.now, frame: c.frame})
 	w.buf = append(w.buf, b...)
-	s := c.scope(dir)
-	used, err := c.a.Data(s, dir, w.buf[:len(w.buf):len(w.buf)])
-	if used < 0 || used > len(w.buf) {
-		c.Rec.Faults = append(c.Rec.Faults, fmt.Sprintf("used %d of %d bytes", used, len(w.buf)))
-		used = len(w.buf)
+	for len(w.buf) > 0 && c.Err == nil && !c.Became {
+		used, err := c.a.Data(c.scope(dir), dir, w.buf[:len(w.buf):len(w.buf)])
+		if used < 0 || used > len(w.buf) {
+			c.Rec.Faults = append(c.Rec.Faults, fmt.Sprintf("used %d of %d bytes", used, len(w.buf)))
+			used = len(w.buf)
+		}
+		w.drop(used)
+		c.done(err)
+		if used == 0 || c.carrier != proto.TCP {
+			break
+		}
 	}
-	w.drop(used)
-	c.done(err)
 	if len(w.buf) > proto.MaxBuffered {
 		c.Err = fmt.Errorf("more than %d bytes unused", proto.MaxBuffered)
 	}

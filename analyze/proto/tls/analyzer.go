@@ -1,0 +1,228 @@
+package tls
+
+import (
+	"encoding/binary"
+
+	"netwhy/analyze/flow"
+	"netwhy/analyze/proto"
+	"netwhy/analyze/proto/internal/handshake"
+	"netwhy/analyze/proto/internal/tlsmsg"
+)
+
+// analyzer is one connection.
+type analyzer struct {
+	session handshake.Session
+	half    [2]half
+	keys    keys
+	last    int64
+	inner   bool // data was decrypted
+}
+
+// half is one direction.
+type half struct {
+	skip    int    // bytes of a record that nobody needs
+	lost    bool   // look for the next record
+	seen    bool   // a record was read
+	message []byte // handshake messages put together from records
+	began   handshake.When
+	drop    int // bytes of a handshake message that is too long
+}
+
+func newAnalyzer() *analyzer {
+	return &analyzer{session: handshake.Session{Transport: tlsmsg.OverTCP}}
+}
+
+// Data implements proto.Analyzer. It uses one record a call.
+func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
+	a.last = s.Now()
+	h := &a.half[dir]
+	if h.skip > 0 {
+		n := min(h.skip, len(b))
+		h.skip -= n
+		return n, nil
+	}
+	if h.lost && !a.found(h, dir, b) {
+		if probe(dir, b) == proto.NeedMore {
+			return 0, nil
+		}
+		return len(b), nil
+	}
+	if dir == flow.ToServer && !h.seen && isOldHello(b) {
+		return a.oldHello(s, h, b), nil
+	}
+	if !plausible(b) {
+		if !h.seen && dir == flow.ToClient {
+			a.session.Foreign(s, b)
+		} else {
+			s.Malformed("bytes that are no TLS record")
+		}
+		h.lost = true
+		return len(b), nil
+	}
+	if len(b) < headerLen {
+		return 0, nil
+	}
+	typ, version, n, ok := header(b)
+	if !ok {
+		s.Malformed("TLS record longer than the protocol allows")
+		h.lost = true
+		return len(b), nil
+	}
+	h.seen = true
+	if typ == handshake.RecordData && !a.keys.wanted(s, &a.session, dir) {
+		a.session.Sealed(s, dir, typ, n)
+		h.skip = n
+		return headerLen, nil
+	}
+	if len(b) < headerLen+n {
+		return 0, nil
+	}
+	a.record(s, dir, typ, version, b[headerLen:headerLen+n])
+	return headerLen + n, nil
+}
+
+// found looks for a record at the start of a segment after a gap.
+func (a *analyzer) found(h *half, dir flow.Dir, b []byte) bool {
+	v := probe(dir, b)
+	if v < proto.Likely || isOldHello(b) {
+		return false
+	}
+	h.lost = false
+	a.keys.resync(dir)
+	return true
+}
+
+// Gap implements proto.Analyzer.
+func (a *analyzer) Gap(s *proto.Scope, dir flow.Dir, n int) error {
+	h := &a.half[dir]
+	h.message, h.drop = nil, 0
+	if a.session.Done() && a.keys.dir[dir].opener != nil {
+		s.InnerLost(dir, n) // close enough: records add some 30 bytes
+	}
+	if h.skip >= n {
+		h.skip -= n
+		return nil
+	}
+	h.skip, h.lost = 0, true
+	return nil
+}
+
+// End implements proto.Analyzer.
+func (a *analyzer) End(s *proto.Scope, why proto.End) {
+	a.session.End(s, why, max(a.last, s.Now()))
+}
+
+// record takes one whole record.
+func (a *analyzer) record(s *proto.Scope, dir flow.Dir, typ uint8, version uint16, body []byte) {
+	if typ == handshake.RecordChangeCipher {
+		a.session.ChangeCipher(s, dir)
+		a.keys.change(s, &a.session, dir)
+		return
+	}
+	if a.sealed(dir, typ) {
+		if plain, inner, ok := a.open(s, dir, typ, version, body); ok {
+			a.plain(s, dir, inner, plain)
+			return
+		}
+		if typ == handshake.RecordAlert {
+			s.Count(proto.TLSAlert, "encrypted")
+		}
+		a.session.Sealed(s, dir, typ, len(body))
+		if typ == handshake.RecordData && a.inner {
+			s.InnerLost(dir, len(body))
+		}
+		return
+	}
+	a.plain(s, dir, typ, body)
+}
+
+// sealed reports whether a record of this type is encrypted now.
+func (a *analyzer) sealed(dir flow.Dir, typ uint8) bool {
+	return typ == handshake.RecordData || a.session.Encrypted(dir)
+}
+
+// plain takes the content of a record that can be read.
+func (a *analyzer) plain(s *proto.Scope, dir flow.Dir, typ uint8, body []byte) {
+	switch typ {
+	case handshake.RecordHandshake:
+		a.fragment(s, dir, body)
+	case handshake.RecordAlert:
+		if key := handshake.AlertKey(body); key != "encrypted" {
+			s.Count(proto.TLSAlert, key)
+			a.session.Alert(s, dir, body[0], body[1])
+			return
+		}
+		s.Count(proto.TLSAlert, "encrypted")
+		a.session.Sealed(s, dir, typ, len(body))
+	case handshake.RecordData:
+		a.inner = true
+		s.Inner(dir, body)
+	}
+}
+
+// fragment takes handshake bytes of one record: a message may be spread over
+// several records, and a record may hold several messages (RFC 8446, 5.1).
+func (a *analyzer) fragment(s *proto.Scope, dir flow.Dir, body []byte) {
+	h := &a.half[dir]
+	if h.drop > 0 {
+		n := min(h.drop, len(body))
+		h.drop -= n
+		body = body[n:]
+	}
+	for len(body) > 0 {
+		if len(h.message) == 0 {
+			h.began.At, h.began.Frame = s.Began()
+		}
+		if len(h.message) == 0 && len(body) >= messageLen { // whole in this record: no copy
+			if n := messageLen + length24(body); len(body) >= n {
+				a.message(s, dir, body[0], body[messageLen:n], h.began)
+				body = body[n:]
+				continue
+			}
+		}
+		need := messageLen
+		if len(h.message) >= messageLen {
+			need = messageLen + length24(h.message)
+		}
+		if need > maxMessage || len(h.message) == 0 && len(body) >= messageLen && length24(body) > maxMessage {
+			s.Malformed("TLS handshake message longer than any certificate chain")
+			h.message, h.drop = nil, 0
+			return
+		}
+		take := min(need-len(h.message), len(body))
+		h.message = append(h.message, body[:take]...)
+		body = body[take:]
+		if len(h.message) >= messageLen && len(h.message) == messageLen+length24(h.message) {
+			m := h.message
+			h.message = nil
+			a.message(s, dir, m[0], m[messageLen:], h.began)
+		}
+	}
+}
+
+func length24(b []byte) int { return int(b[1])<<16 | int(b[2])<<8 | int(b[3]) }
+
+func (a *analyzer) message(s *proto.Scope, dir flow.Dir, typ uint8, body []byte, began handshake.When) {
+	a.session.Message(s, dir, typ, body, began)
+	a.keys.message(s, &a.session, dir, typ)
+}
+
+// oldHello reads a ClientHello of SSL 2 (RFC 5246, E.2).
+func (a *analyzer) oldHello(s *proto.Scope, h *half, b []byte) int {
+	n := 2 + int(binary.BigEndian.Uint16(b)&^(oldHelloFlag<<8))
+	if len(b) < n {
+		return 0
+	}
+	h.seen = true
+	c := tlsmsg.ClientHello{Version: binary.BigEndian.Uint16(b[3:])}
+	at, frame := s.Began()
+	if size := int(binary.BigEndian.Uint16(b[5:])); minOldHello+2+size <= n {
+		for specs := b[minOldHello+2 : minOldHello+2+size]; len(specs) >= 3 && len(c.Ciphers) < 256; specs = specs[3:] {
+			if specs[0] == 0 {
+				c.Ciphers = append(c.Ciphers, binary.BigEndian.Uint16(specs[1:]))
+			}
+		}
+	}
+	a.session.OldHello(s, c, handshake.When{At: at, Frame: frame})
+	return n
+}
