@@ -10,9 +10,7 @@ func (t *Tracker) Segment(r Ref, s *Segment, v *View) Marks {
 	c := t.conns.at(r)
 	f, b := &c.half[s.Dir&1], &c.half[s.Dir&1^1]
 	*v = View{}
-	if f.flags&hasISN == 0 {
-		f.begin(c, s)
-	}
+	c.begin(f, b, s)
 	m := t.judge(c, f, b, s)
 	t.learn(c, f, b, s, m, v)
 	t.accept(c, s, v)
@@ -30,16 +28,28 @@ func (t *Tracker) Reused(r Ref, s *Segment) bool {
 	return f.flags&hasISN != 0 && f.isn != s.Seq
 }
 
-// begin notes the first segment of a direction.
-func (f *half) begin(c *connection, s *Segment) {
-	f.flags |= hasISN
-	f.isn = s.Seq
-	f.scale = -1
-	if s.Flags&FlagSYN == 0 {
-		f.isn--
-		if c.flags&(sawSYN|sawSYNACK) == 0 {
+// begin notes where the sequence numbers of both directions start: at a SYN, or
+// one before the first number that is seen or acknowledged.
+func (c *connection) begin(f, b *half, s *Segment) {
+	if f.flags&seen == 0 {
+		f.flags |= seen
+		if b.flags&seen == 0 && s.Flags&FlagSYN == 0 {
 			c.flags |= midStream
 		}
+		if f.scale == 0 {
+			f.scale = unknownScale
+		}
+	}
+	if f.flags&hasISN == 0 {
+		f.flags |= hasISN
+		f.isn = s.Seq
+		if s.Flags&FlagSYN == 0 {
+			f.isn--
+		}
+	}
+	if b.flags&hasISN == 0 && s.Flags&FlagACK != 0 {
+		b.flags |= hasISN
+		b.isn = s.Ack - 1
 	}
 }
 
@@ -55,32 +65,48 @@ func (t *Tracker) learn(c *connection, f, b *half, s *Segment, m Marks, v *View)
 		f.flags |= lastProbe
 	}
 	if s.Flags&FlagSYN != 0 {
-		f.handshake(c, s)
+		f.handshake(b, s)
+		f.isn = s.Seq
 	}
 	if m.Has(LostSegment) {
 		v.Missing = s.Seq - f.next
 	}
-	if m.Has(AckLostSegment) {
-		b.edge = s.Ack
+	if s.Flags&FlagACK != 0 && b.flags&hasNext != 0 && b.edge == b.next && before(b.next, s.Ack) {
+		b.flags |= overAcked
+		b.dups = 0
 	}
-	if f.flags&hasNext == 0 || before(f.next, end) && m&ZeroWindowProbe == 0 {
+	if m.Has(AckLostSegment) {
+		b.edge = b.next
+	}
+	inEdge := f.flags&hasNext == 0 || s.Seq == f.edge
+	if f.flags&hasNext == 0 || before(f.next, end) && m&ZeroWindowProbe == 0 { // a probe's byte is not taken
 		f.next, f.nextAt, f.nextFrame = end, s.Time, s.Frame
 		f.flags |= hasNext
 	}
-	if f.flags&hasNext != 0 && before(f.edge, f.next) || f.edge == 0 {
+	if inEdge {
 		f.edge = f.next
 	}
 	switch {
 	case m.Has(DuplicateAck):
 		f.dups++
+		f.flags &^= overAcked
 		v.DupAcks = f.dups
 	case s.Flags&FlagACK != 0 && s.Ack != f.acked:
 		f.dups = 0
+		f.flags &^= overAcked
 	}
 	if s.Flags&FlagACK != 0 {
 		t.acknowledge(c, f, b, s, v)
 	}
-	f.window = s.Window
+	f.window, f.acked = s.Window, s.Ack
+	f.flags &^= synWindow
+	if s.Flags&FlagSYN != 0 {
+		f.flags |= synWindow
+	}
+	f.flags |= hasWindow | hasAck
+	if s.Ack == 0 && s.Flags&FlagACK == 0 {
+		f.flags &^= hasAck
+	}
 	if size > 0 {
 		t.remember(c, f, s, end, m)
 	}
@@ -90,11 +116,7 @@ func (t *Tracker) learn(c *connection, f, b *half, s *Segment, m Marks, v *View)
 // direction is forgotten, and the youngest covered segment that was sent once
 // gives a round trip.
 func (t *Tracker) acknowledge(c *connection, f, b *half, s *Segment, v *View) {
-	if f.flags&hasAck == 0 || s.Ack != f.acked {
-		f.ackedAt = s.Time
-	}
-	f.acked = s.Ack
-	f.flags |= hasAck
+	f.ackedAt = s.Time
 	if b.flags&hasLimit == 0 || before(b.limit, s.Ack) {
 		if b.flags&hasLimit != 0 {
 			v.Acked = s.Ack - b.limit
@@ -163,9 +185,9 @@ func (t *Tracker) forget(f *half) {
 
 // view tells how the connection stands.
 func (c *connection) view(f, b *half, m Marks, v *View) {
-	v.Window = uint32(f.window) << max(f.scale, 0)
-	v.PeerWindow = uint32(b.window) << max(b.scale, 0)
-	v.ScaleKnown = f.scale >= 0 && b.scale >= 0
+	v.Window = f.scaled()
+	v.PeerWindow = b.scaled()
+	v.ScaleKnown = f.scale != unknownScale && b.scale != unknownScale
 	v.Established = c.flags&(established|midStream) != 0
 	v.MidStream = c.flags&midStream != 0
 	v.ClientKnown = c.flags&(sawSYN|sawSYNACK) != 0
@@ -206,15 +228,13 @@ func (c *connection) progress(s *Segment) {
 	case s.Flags&FlagSYN != 0 && s.Flags&FlagACK != 0:
 		c.flags |= sawSYNACK
 	case s.Flags&FlagSYN != 0:
-		if c.flags&sawSYN == 0 {
-			c.opened = s.Time
-		}
+		c.opened = s.Time
 		c.flags |= sawSYN
 	case c.flags&sawSYNACK != 0 && c.flags&established == 0 && s.Flags&FlagACK != 0 && b.flags&sentSYN != 0:
 		c.flags |= established
-		if c.opened != 0 {
-			c.irtt = s.Time - c.opened
-		}
+	}
+	if s.Flags&(FlagSYN|FlagACK) == FlagACK && c.flags&sawSYN != 0 && c.irtt == 0 {
+		c.irtt = s.Time - c.opened
 	}
 	if s.Flags&FlagFIN != 0 {
 		f.flags |= hasFIN

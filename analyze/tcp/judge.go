@@ -14,46 +14,51 @@ func (t *Tracker) judge(c *connection, f, b *half, s *Segment) Marks {
 		c.flags &^= reusedPorts
 		m |= ReusedPorts
 	}
+	if s.Flags&(FlagSYN|FlagACK) == FlagSYN|FlagACK && s.Seq != f.isn {
+		m |= ReusedPorts // another answer, though no conversation begins
+	}
+	if s.Flags&(FlagSYN|FlagACK) == FlagSYN && f.flags&hasNext != 0 {
+		f.next = f.edge // what was sent beyond a hole is forgotten
+	}
 	control := s.Flags & (FlagSYN | FlagFIN | FlagRST)
 	if s.Flags&FlagRST != 0 {
 		m |= Reset
-	}
-	if s.Window == 0 && control == 0 {
-		m |= ZeroWindow
 	}
 	size := s.Len + phantom(s.Flags)
 	end := s.Seq + size
 	if f.flags&hasNext != 0 {
 		switch {
-		case s.Len == 1 && s.Seq == f.next && b.flags&hasAck != 0 && b.window == 0:
-			return m | ZeroWindowProbe
+		case s.Len == 1 && s.Seq == f.next && b.flags&hasWindow != 0 && b.window == 0:
+			m |= ZeroWindowProbe
 		case before(f.next, s.Seq) && s.Flags&FlagRST == 0:
 			m |= LostSegment
 		case s.Len <= 1 && s.Seq == f.next-1 && control == 0:
 			m |= KeepAlive
 		}
 	}
+	if s.Window == 0 && control == 0 && m&ZeroWindowProbe == 0 {
+		m |= ZeroWindow
+	}
 	sameAck := f.flags&hasAck != 0 && s.Seq == f.next && s.Ack == f.acked && control == 0 && s.Len == 0
 	if sameAck && s.Window != 0 && s.Window != f.window {
 		m |= WindowUpdate
 	}
-	if s.Len > 0 && control == 0 && f.scale >= 0 && b.scale >= 0 && b.flags&hasAck != 0 &&
-		end == b.acked+uint32(b.window)<<b.scale {
+	if s.Len > 0 && control == 0 && b.scale != unknownScale && b.flags&hasWindow != 0 && end == b.reach(f) {
 		m |= WindowFull
 	}
 	if sameAck && s.Window != 0 && s.Window == f.window && b.flags&lastKeepAlive != 0 {
-		return m | KeepAliveAck
+		m |= KeepAliveAck
 	}
 	if sameAck && s.Window == 0 && f.window == 0 && b.flags&lastProbe != 0 {
-		return m | ZeroWindowProbeAck
+		m |= ZeroWindowProbeAck
 	}
-	if sameAck && s.Window != 0 && s.Window == f.window {
+	if sameAck && s.Window != 0 && s.Window == f.window && m&KeepAliveAck == 0 {
 		m |= DuplicateAck
 	}
-	if s.Flags&FlagACK != 0 && b.flags&hasNext != 0 && before(b.edge, s.Ack) {
+	if s.Flags&FlagACK != 0 && b.flags&hasNext != 0 && b.beyond(s.Ack) {
 		m |= AckLostSegment
 	}
-	if size > 0 && f.flags&hasNext != 0 && before(s.Seq, f.next) && m&KeepAlive == 0 {
+	if size > 0 && m&KeepAlive == 0 {
 		m |= c.again(f, b, s, end)
 	}
 	return m
@@ -61,17 +66,38 @@ func (t *Tracker) judge(c *connection, f, b *half, s *Segment) Marks {
 
 // again tells the kinds of a segment below the highest one apart.
 func (c *connection) again(f, b *half, s *Segment, end uint32) Marks {
-	window := c.irtt
-	if window == 0 {
-		window = reorderWindow
+	window := int64(reorderWindow)
+	if c.irtt != 0 {
+		window = c.irtt
 	}
 	switch {
-	case s.Len > 0 && b.flags&hasAck != 0 && !before(b.acked, end):
-		return SpuriousRetransmission
-	case b.dups >= 2 && b.acked == s.Seq && s.Time-b.ackedAt < fastWindow:
+	case s.Len > 0 && b.flags&hasAck != 0 && !before(b.acked, s.Seq+s.Len):
+		return SpuriousRetransmission | Retransmission
+	case f.flags&hasNext == 0 || !before(s.Seq, f.next) || s.Len > 1 && s.Seq == f.next-1:
+		return 0
+	case (b.dups >= 2 || b.flags&overAcked != 0) && b.acked == s.Seq && s.Time-b.ackedAt < fastWindow:
 		return FastRetransmission | Retransmission
 	case s.Time-f.nextAt < window && end != f.next:
 		return OutOfOrder
 	}
 	return Retransmission
+}
+
+// beyond tells whether an acknowledgement covers bytes that this direction was
+// not seen to send.
+func (f *half) beyond(ack uint32) bool {
+	if f.edge != f.next {
+		return before(f.edge, ack)
+	}
+	return before(f.next, ack) && f.dups == 0 && f.flags&overAcked == 0
+}
+
+// reach is the end of the window that this direction announced; f is the
+// direction that it limits.
+func (f *half) reach(sender *half) uint32 {
+	from := sender.isn
+	if f.flags&hasAck != 0 {
+		from = f.acked
+	}
+	return from + f.scaled()
 }

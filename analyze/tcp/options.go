@@ -11,12 +11,25 @@ const (
 	optSACK  = 5
 )
 
-const maxScale = 14 // RFC 7323, 2.3
+const (
+	maxScale     = 14 // RFC 7323, 2.3
+	unknownScale = -1 // no SYN was captured
+	noScale      = -2 // the SYN did not ask for it
+)
 
-// handshake reads a SYN's options.
-func (f *half) handshake(_ *connection, s *Segment) {
+// handshake reads a SYN's options. Windows are scaled only where both SYNs ask
+// for it (RFC 7323, 2.2).
+func (f *half) handshake(b *half, s *Segment) {
 	f.flags |= sentSYN
-	f.scale = 0
+	f.scale = noScale
+	f.offer(s)
+	if f.scale == noScale || b.scale == noScale {
+		f.scale, b.scale = noScale, noScale
+	}
+}
+
+// offer reads the options themselves.
+func (f *half) offer(s *Segment) {
 	for o := s.Options; len(o) > 0; {
 		switch o[0] {
 		case optEnd:
@@ -36,4 +49,12 @@ func (f *half) handshake(_ *connection, s *Segment) {
 		}
 		o = o[o[1]:]
 	}
+}
+
+// scaled is the last announced window in bytes.
+func (f *half) scaled() uint32 {
+	if f.flags&synWindow != 0 {
+		return uint32(f.window)
+	}
+	return uint32(f.window) << max(f.scale, 0)
 }

@@ -4,8 +4,8 @@ package tcp
 type connection struct {
 	conv   uint32 // in the free list: the next free one
 	flags  uint32
-	opened int64  // time of the first SYN, then until its answer; ns
-	irtt   int64  // SYN to the acknowledgement that ends the handshake, ns; 0 unknown
+	opened int64  // time of the last SYN, ns
+	irtt   int64  // SYN to the first segment after the handshake, ns
 	held   uint32 // ranges that wait beyond a hole
 	segs   uint32 // segments remembered
 	half   [2]half
@@ -42,14 +42,17 @@ type half struct {
 	window    uint16 // last announced, unscaled
 	scale     int8   // of the window; -1 unknown
 	mss       uint16
-	flags     uint16
+	flags     uint32
 }
 
 // Flags of a direction.
 const (
 	hasISN = 1 << iota
+	seen   // it sent a segment
 	hasNext
 	hasAck
+	hasWindow
+	synWindow // window is a SYN's: never scaled (RFC 7323, 2.2)
 	hasPos
 	hasLimit
 	hasFIN
@@ -57,6 +60,7 @@ const (
 	lastKeepAlive // its last segment was a keep-alive
 	lastProbe     // its last segment was a zero window probe
 	sentSYN
+	overAcked // an acknowledgement beyond next came: counts as duplicate acknowledgements
 	delivered // bytes were taken, so that pos no longer moves
 )
 
