@@ -84,8 +84,9 @@ func dlt(link packet.LinkType) int {
 	switch link {
 	case packet.LinkRaw, packet.LinkRawBSD, packet.LinkRawOpenBSD:
 		return C.DLT_RAW
+	default:
+		return int(link)
 	}
-	return int(link)
 }
 
 // apply leaves only the frames of b that match.

@@ -236,7 +236,7 @@ func (d *decompressed) read(ctx context.Context, p []byte) (int, error) {
 
 func (d *decompressed) close() error {
 	d.cancel()
-	for range d.full { //nolint:revive // emptied until its sender has closed it
+	for range d.full { // until its sender has closed it
 	}
 	d.wait.Wait()
 	return d.below.close()

@@ -16,6 +16,7 @@ const (
 	remedyConvert = "convert it: editcap -F pcapng FILE new.pcapng"
 	remedyUnpack  = "unpack it first"
 	remedyPath    = "name a pcap or pcapng file"
+	htmlPage      = "an HTML page, perhaps the login page of where it was downloaded"
 )
 
 // foreign returns what the first bytes say, with the remedy.
@@ -59,7 +60,8 @@ func foreign(head []byte) (what, remedy string) {
 		{"%PDF", "a PDF document"},
 		{"\x7fELF", "a program (ELF)"},
 		{"\x89PNG", "a PNG picture"},
-		{"<!DOCTYPE", "an HTML page"}, {"<html", "an HTML page"},
+		{"<!DOCTYPE", htmlPage},
+		{"<html", htmlPage},
 		{"<?xml", "an XML document; if it is Wireshark's PDML, export the packets as pcapng instead"},
 		{"version https://git-lfs", "a Git LFS pointer, not the file itself"},
 	} {

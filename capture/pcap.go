@@ -95,10 +95,11 @@ func isPcapMagic(m uint32) bool {
 
 func captureLimit(l packet.LinkType) uint32 {
 	switch l {
-	case 189, 220, 231, 249, 266, 279: // USB_LINUX, USB_LINUX_MMAPPED, DBUS, USBPCAP, USB_DARWIN, EBHSCR
+	case packet.LinkUSBLinux, packet.LinkUSBLinuxMmapped, packet.LinkDBus, packet.LinkUSBPcap, packet.LinkUSBDarwin, packet.LinkEBHSCR:
 		return maxCapturedBus
+	default:
+		return maxCaptured
 	}
-	return maxCaptured
 }
 
 func (p *pcapReader) u32(b []byte) uint32 {
@@ -147,7 +148,7 @@ func (p *pcapReader) parse(b *packet.Batch, buf []byte, pos int, st *walk) (next
 			fraction *= 1000
 		}
 		st.frames++
-		st.swapped = st.swapped || captured > wire
+		st.lensOdd = st.lensOdd || captured > wire
 		b.Frames = append(b.Frames, packet.Frame{
 			Number:    st.frames,
 			Time:      int64(p.u32(h))*1e9 + fraction,

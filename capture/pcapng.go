@@ -24,6 +24,7 @@ const (
 // Fixed parts of blocks, with their 8 bytes of type and length in front.
 const (
 	blockMin        = 12 // type, length, length again
+	sectionOrderLen = 16
 	sectionFixed    = 24
 	interfaceFixed  = 16
 	enhancedFixed   = 28
@@ -42,7 +43,6 @@ const (
 type pcapngReader struct {
 	file   int  // index of the file in the run
 	swap   bool // the section's byte order is not little-endian
-	inside bool // a section header was read
 	skip   int64
 	ifaces []ngInterface // of the current section
 	last   int64         // time of the last frame, lent to frames without one
@@ -57,8 +57,8 @@ type ngInterface struct {
 	unit    timeUnit
 }
 
-// check looks at the first section header without reading it.
-func (p *pcapngReader) check(head []byte) string {
+// checkPcapng looks at the first section header without reading it.
+func checkPcapng(head []byte) string {
 	if len(head) < pcapHeaderLen { // the least that is read to tell what a file is
 		return fmt.Sprintf("a pcapng file that ends inside its section header (%d bytes)", len(head))
 	}
@@ -129,11 +129,11 @@ func (p *pcapngReader) parse(b *packet.Batch, buf []byte, pos int, st *walk) (ne
 		head := buf[pos:]
 		kind := p.u32(head)
 		if kind == blockSection { // reads the same in either order
-			swap, wrong := false, ""
-			if left < 16 {
-				return pos, 16, ""
+			if left < sectionOrderLen {
+				return pos, sectionOrderLen, ""
 			}
-			if swap, wrong = sectionOrder(head); wrong != "" {
+			swap, wrong := sectionOrder(head)
+			if wrong != "" {
 				return pos, 0, wrong
 			}
 			p.swap = swap
@@ -143,9 +143,9 @@ func (p *pcapngReader) parse(b *packet.Batch, buf []byte, pos int, st *walk) (ne
 			return pos, 0, fmt.Sprintf("a block says it is %d bytes long; at least %d are needed", length, blockMin)
 		}
 		length = (length + 3) &^ 3 // some writers count without the padding
-		if length > p.bound(kind) {
-			if p.needed(kind) {
-				return pos, 0, fmt.Sprintf("block %#x says it is %d bytes long; at most %d are possible", kind, length, p.bound(kind))
+		if length > bound(kind) {
+			if needed(kind) {
+				return pos, 0, fmt.Sprintf("block %#x says it is %d bytes long; at most %d are possible", kind, length, bound(kind))
 			}
 			p.skip = length
 			continue
@@ -165,7 +165,7 @@ func (p *pcapngReader) parse(b *packet.Batch, buf []byte, pos int, st *walk) (ne
 }
 
 // needed tells whether the block can not be passed over.
-func (p *pcapngReader) needed(kind uint32) bool {
+func needed(kind uint32) bool {
 	switch kind {
 	case blockSection, blockInterface, blockPacket, blockSimple, blockEnhanced:
 		return true
@@ -174,7 +174,7 @@ func (p *pcapngReader) needed(kind uint32) bool {
 }
 
 // bound is the most bytes that a block of the kind is held in memory for.
-func (p *pcapngReader) bound(kind uint32) int64 {
+func bound(kind uint32) int64 {
 	switch kind {
 	case blockPacket, blockSimple, blockEnhanced:
 		return maxBlockPacket
@@ -217,7 +217,7 @@ func (p *pcapngReader) iface(block []byte, st *walk) string {
 	}
 	i := ngInterface{
 		link:    packet.LinkType(p.u16(block[8:])),
-		index:   uint16(min(len(st.interfaces.list), maxInterfaces-1)), //nolint:gosec // bounded in the line itself
+		index:   uint16(min(len(st.interfaces.list), maxInterfaces-1)),
 		snapLen: p.u32(block[12:]),
 		unit:    timeUnit{power: defaultResolution},
 	}
@@ -337,7 +337,7 @@ func dataEnd(block []byte, fixed int, captured uint32, i *ngInterface) (int, str
 
 func (p *pcapngReader) add(b *packet.Batch, i *ngInterface, at int, captured, wire uint32, st *walk) {
 	st.frames++
-	st.swapped = st.swapped || captured > wire
+	st.lensOdd = st.lensOdd || captured > wire
 	b.Frames = append(b.Frames, packet.Frame{
 		Number:    st.frames,
 		Time:      p.last,

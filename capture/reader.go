@@ -26,7 +26,7 @@ type walk struct {
 	frames         uint64 // read so far
 	firstInterface uint16 // index in the run of the file's first interface
 	timeless       bool   // its first frames carry no time, and none could be lent to them
-	swapped        bool   // a frame claimed more captured bytes than were on the wire
+	lensOdd        bool   // a frame claimed more captured bytes than were on the wire
 	interfaces     *interfaces
 	secrets        [][]byte
 }
@@ -126,13 +126,9 @@ func (r *reader) next(ctx context.Context, b *packet.Batch) error {
 
 // end handles the end of the content: clean, cut, or unreadable.
 func (r *reader) end(err error, pos int, left []byte) {
-	rest := ""
-	if len(left) > 0 {
-		rest = r.parser.rest(left)
-	} else if !errors.Is(err, io.EOF) {
+	rest := r.parser.rest(left)
+	if rest == "" && !errors.Is(err, io.EOF) {
 		rest = "the content cannot be read further"
-	} else {
-		rest = r.parser.rest(nil)
 	}
 	switch {
 	case !errors.Is(err, io.EOF):
@@ -204,7 +200,7 @@ func (r *reader) choose(head []byte, c compression) error {
 			return &OpenError{Name: r.info.Name, Reason: wrong + where, Remedy: "open it in Wireshark, or convert it there to pcapng"}
 		}
 		iface.File = r.index
-		r.walk.firstInterface = uint16(min(len(r.walk.interfaces.list), maxInterfaces-1)) //nolint:gosec // bounded in the line itself
+		r.walk.firstInterface = uint16(min(len(r.walk.interfaces.list), maxInterfaces-1))
 		if !r.walk.interfaces.add(*iface) {
 			return &OpenError{Name: r.info.Name, Reason: "more than 65536 interfaces in this run"}
 		}
@@ -213,7 +209,7 @@ func (r *reader) choose(head []byte, c compression) error {
 		r.discard(pcapHeaderLen)
 	case len(head) >= 4 && binary.LittleEndian.Uint32(head) == blockSection:
 		p := &pcapngReader{file: r.index}
-		if wrong := p.check(head); wrong != "" {
+		if wrong := checkPcapng(head); wrong != "" {
 			return &OpenError{Name: r.info.Name, Reason: wrong + where, Remedy: "it is damaged or not a capture"}
 		}
 		r.parser = p
@@ -257,11 +253,13 @@ func (r *reader) openCompressedError(ctx context.Context, c compression, head []
 	}
 }
 
-// begin starts the reader and keeps the error, if it is not that of ctx.
+// begin starts the reader. What fails is left out for good, and the reason kept
+// unless it is only that ctx ended.
 func (r *reader) begin(ctx context.Context) {
 	err := r.start(ctx)
+	r.done = err != nil
 	if err != nil && ctx.Err() == nil {
-		r.info.Err, r.done = err, true
+		r.info.Err = err
 	}
 }
 

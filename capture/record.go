@@ -100,7 +100,7 @@ func (r *Recorder) Write(f *packet.Frame, data []byte, comment string) error {
 	i.first, i.last = min(i.first, f.Time), max(i.last, f.Time)
 	i.frames++
 
-	ticks := uint64(max(f.Time, 0)) //nolint:gosec // not negative
+	ticks := uint64(max(f.Time, 0))
 	r.begin(blockEnhanced)
 	r.u32(uint32(f.Interface))
 	r.time(ticks)
@@ -118,8 +118,8 @@ func (r *Recorder) Finish(drops []Interface) error {
 	for k := range r.ifaces {
 		i := &r.ifaces[k]
 		r.begin(blockStats)
-		r.u32(uint32(k))               //nolint:gosec // bounded by maxInterfaces
-		r.time(uint64(max(i.last, 0))) //nolint:gosec // not negative
+		r.u32(uint32(k))
+		r.time(uint64(max(i.last, 0)))
 		if i.frames > 0 {
 			r.optionTime(optHardware, i.first)
 			r.optionTime(optDescription, i.last)
@@ -211,7 +211,7 @@ func (r *Recorder) optionU64(code uint16, v uint64) {
 
 func (r *Recorder) optionTime(code uint16, t int64) {
 	r.head(code, 8)
-	r.time(uint64(max(t, 0))) //nolint:gosec // not negative
+	r.time(uint64(max(t, 0)))
 }
 
 // text writes a text option in UTF-8, cut at what an option can hold; none if

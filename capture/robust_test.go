@@ -1,15 +1,18 @@
 package capture
 
 import (
+	"context"
 	"encoding/csv"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // outcome is what came of reading one file.
@@ -19,9 +22,22 @@ type outcome struct {
 	err     error
 }
 
+// message is what a user would be told, empty if all is well.
+func (o outcome) message() string {
+	switch {
+	case o.err != nil:
+		return o.err.Error()
+	case o.fault != nil:
+		return o.fault.Error()
+	}
+	return ""
+}
+
 func readAll(tb testing.TB, opt Options, names ...string) (outcome, Info) {
 	tb.Helper()
-	f, err := Open(tb.Context(), names, opt)
+	ctx, cancel := context.WithTimeout(tb.Context(), 10*time.Second)
+	defer cancel()
+	f, err := Open(ctx, names, opt)
 	if err != nil {
 		return outcome{err: err}, Info{}
 	}
@@ -31,7 +47,7 @@ func readAll(tb testing.TB, opt Options, names ...string) (outcome, Info) {
 		}
 	}()
 	for {
-		b, err := f.Next(tb.Context())
+		b, err := f.Next(ctx)
 		if err != nil {
 			if errors.Is(err, io.EOF) {
 				err = nil
@@ -105,6 +121,12 @@ func TestRobustness(t *testing.T) {
 	for _, row := range all[1:] {
 		name, expected := row[0], row[8]
 		o, _ := readAll(t, Options{}, filepath.Join(dir, name))
+		if errors.Is(o.err, context.DeadlineExceeded) {
+			t.Fatalf("%s: hangs", name)
+		}
+		if msg := o.message(); strings.ContainsAny(msg, "\n\x1b") {
+			t.Errorf("%s: not one plain line: %q", name, msg)
+		}
 		ok := false
 		for _, e := range expectations(expected) {
 			ok = ok || e.met(o)
@@ -117,6 +139,11 @@ func TestRobustness(t *testing.T) {
 		default:
 			t.Errorf("%s: packets %d, fault %v, error %v; want %q", name, o.packets, o.fault, o.err, expected)
 		}
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	if m.HeapSys > 512<<20 {
+		t.Errorf("the heap grew to %d MiB", m.HeapSys>>20)
 	}
 	t.Logf("robustness: %d of %d files as expected, %d differ with a reason", met, len(all)-1, differ)
 	if met < 1302 {

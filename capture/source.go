@@ -17,8 +17,8 @@ type Source interface {
 	Info() Info
 	// Progress is cheap enough to be asked for several times a second.
 	Progress() Progress
-	// Close ends every goroutine of the source. Batches that are still held
-	// stay valid until they are released.
+	// Close ends every goroutine of the source; not during Next. Batches that
+	// are still held stay valid until they are released.
 	Close() error
 }
 
@@ -73,13 +73,13 @@ type Interface struct {
 
 // FileInfo is what is known of one file.
 type FileInfo struct {
-	Name        string
-	Format      string // "pcap", "pcapng", with the compression: "pcap in gzip"
-	Size        int64  // bytes on disk; -1 where it is not known, as for a pipe
-	Frames      uint64 // read from this file, before any filter
-	Fault       *TruncatedError
-	Err         error // *OpenError: the file was left out
-	SwappedLens bool  // records claimed more captured bytes than were on the wire
+	Name    string
+	Format  string // "pcap", "pcapng", with the compression: "pcap in gzip"
+	Size    int64  // bytes on disk; -1 where it is not known, as for a pipe
+	Frames  uint64 // read from this file, before any filter
+	Fault   *TruncatedError
+	Err     error // *OpenError: the file was left out
+	LensOdd bool  // a frame claimed more captured bytes than were on the wire; it was read all the same
 }
 
 // Progress is how far a source is.

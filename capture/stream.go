@@ -59,7 +59,7 @@ func openRaw(name string, stdin io.Reader) (*rawFile, error) {
 		}
 		return newRawFile(name, f, false)
 	}
-	f, err := os.OpenFile(name, os.O_RDONLY|openFlags, 0)
+	f, err := os.OpenFile(name, os.O_RDONLY|openFlags, 0) //nolint:gosec // the user names the file
 	if err != nil {
 		return nil, openFileError(name, err)
 	}
@@ -95,8 +95,7 @@ func openFileError(name string, err error) error {
 	case errors.Is(err, os.ErrPermission):
 		e.Reason, e.Remedy = "no permission to read it", "ask its owner, or run with sudo (captures made as root are often readable by root only)"
 	default:
-		var p *os.PathError
-		if errors.As(err, &p) {
+		if p, ok := errors.AsType[*os.PathError](err); ok {
 			err = p.Err
 		}
 		e.Reason = err.Error()

@@ -2,7 +2,9 @@ package capture
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -72,4 +74,33 @@ func TestLabIsReadToItsEnd(t *testing.T) {
 		}
 	}
 	t.Logf("%d captures", len(files))
+}
+
+// TestLabCountsAgreeWithCapinfos also covers what has no truth beside it.
+func TestLabCountsAgreeWithCapinfos(t *testing.T) {
+	t.Parallel()
+	capinfos, err := exec.LookPath("capinfos")
+	if err != nil {
+		t.Skip("capinfos is not installed")
+	}
+	files, err := filepath.Glob(filepath.Join(shared(t, "lab"), "*.pcap*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no lab captures: %v", err)
+	}
+	// Table of name, packets, bytes on the wire; without a header line.
+	out, err := exec.CommandContext(t.Context(), capinfos, append([]string{"-T", "-r", "-M", "-c", "-d"}, files...)...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	if len(lines) != len(files) {
+		t.Fatalf("%d lines for %d files: %s", len(lines), len(files), lines[0])
+	}
+	for _, line := range lines {
+		name, want, _ := strings.Cut(line, "\t")
+		o, i := readAll(t, Options{}, name)
+		if got := fmt.Sprintf("%d\t%d", o.packets, i.Counters.Bytes); got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
 }

@@ -43,7 +43,7 @@ func (b *Batch) Append(f Frame, data []byte) bool {
 		n = 0
 	}
 	b.Buf = append(b.Buf[:n], data...)
-	f.Offset, f.CapLen = uint32(n), uint32(len(data))
+	f.Offset, f.CapLen = uint32(n), uint32(len(data)) //nolint:gosec // a batch is far below 4 GiB
 	f.WireLen = max(f.WireLen, f.CapLen)
 	b.Frames = append(b.Frames, f)
 	return true

@@ -19,6 +19,8 @@ func (l LinkType) Assigned() bool { return linkName(l) != "" }
 // names of the matching DLT_ values; a switch, so that nothing is made at start.
 func linkName(l LinkType) string {
 	switch l {
+	case LinkRawBSD, LinkRawOpenBSD, LinkRaw:
+		return "RAW"
 	case 0:
 		return "NULL"
 	case 1:
@@ -43,10 +45,6 @@ func linkName(l LinkType) string {
 		return "FDDI"
 	case 11:
 		return "ATM_RFC1483"
-	case 12:
-		return "RAW"
-	case 14:
-		return "RAW"
 	case 15:
 		return "SLIP_BSDOS"
 	case 16:
@@ -61,8 +59,6 @@ func linkName(l LinkType) string {
 		return "SYMANTEC_FIREWALL"
 	case 100:
 		return "ATM_RFC1483"
-	case 101:
-		return "RAW"
 	case 102:
 		return "SLIP_BSDOS"
 	case 103:
@@ -457,6 +453,7 @@ func linkName(l LinkType) string {
 		return "MDB"
 	case 301:
 		return "DECT_NR"
+	default:
+		return ""
 	}
-	return ""
 }

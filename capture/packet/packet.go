@@ -11,22 +11,28 @@ type LinkType uint16
 
 // Link types that netwhy decodes or names.
 const (
-	LinkNull       LinkType = 0   // BSD loopback, family in the host byte order of the capturing machine
-	LinkEthernet   LinkType = 1   // IEEE 802.3 Ethernet
-	LinkPPP        LinkType = 9   // PPP, RFC 1661 and 1662
-	LinkPPPHDLC    LinkType = 50  // PPP in HDLC-like framing
-	LinkPPPEther   LinkType = 51  // PPPoE session packets, RFC 2516
-	LinkRawBSD     LinkType = 12  // raw IP as some BSDs number it
-	LinkRawOpenBSD LinkType = 14  // raw IP as OpenBSD numbers it
-	LinkRaw        LinkType = 101 // raw IPv4 or IPv6
-	LinkIEEE80211  LinkType = 105 // IEEE 802.11
-	LinkLoop       LinkType = 108 // OpenBSD loopback, family in network byte order
-	LinkLinuxSLL   LinkType = 113 // Linux cooked capture v1
-	LinkPrism      LinkType = 119 // Prism header, then IEEE 802.11
-	LinkRadiotap   LinkType = 127 // radiotap header, then IEEE 802.11
-	LinkIPv4       LinkType = 228 // raw IPv4
-	LinkIPv6       LinkType = 229 // raw IPv6
-	LinkLinuxSLL2  LinkType = 276 // Linux cooked capture v2
+	LinkNull            LinkType = 0   // BSD loopback, family in the host byte order of the capturing machine
+	LinkEthernet        LinkType = 1   // IEEE 802.3 Ethernet
+	LinkPPP             LinkType = 9   // PPP, RFC 1661 and 1662
+	LinkPPPHDLC         LinkType = 50  // PPP in HDLC-like framing
+	LinkPPPEther        LinkType = 51  // PPPoE session packets, RFC 2516
+	LinkRawBSD          LinkType = 12  // raw IP as some BSDs number it
+	LinkRawOpenBSD      LinkType = 14  // raw IP as OpenBSD numbers it
+	LinkRaw             LinkType = 101 // raw IPv4 or IPv6
+	LinkIEEE80211       LinkType = 105 // IEEE 802.11
+	LinkLoop            LinkType = 108 // OpenBSD loopback, family in network byte order
+	LinkLinuxSLL        LinkType = 113 // Linux cooked capture v1
+	LinkPrism           LinkType = 119 // Prism header, then IEEE 802.11
+	LinkRadiotap        LinkType = 127 // radiotap header, then IEEE 802.11
+	LinkUSBLinux        LinkType = 189 // Linux usbmon
+	LinkUSBLinuxMmapped LinkType = 220 // Linux usbmon, padded header
+	LinkIPv4            LinkType = 228 // raw IPv4
+	LinkIPv6            LinkType = 229 // raw IPv6
+	LinkDBus            LinkType = 231 // D-Bus messages
+	LinkUSBPcap         LinkType = 249 // USBPcap
+	LinkUSBDarwin       LinkType = 266 // USB on macOS
+	LinkLinuxSLL2       LinkType = 276 // Linux cooked capture v2
+	LinkEBHSCR          LinkType = 279 // Elektrobit high-speed capture
 )
 
 // Frame describes one captured frame. It holds no pointer, so that the garbage
