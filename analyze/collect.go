@@ -30,6 +30,7 @@ type collector struct {
 	last    int64 // time of the last frame
 	begun   bool
 	opening correlate.Opened
+	second  correlate.Rate
 	event   proto.Event
 }
 
@@ -66,6 +67,7 @@ func (c *collector) run() {
 	for c.batch() {
 		c.moment()
 	}
+	c.endSecond()
 	for _, k := range c.corr {
 		k.End(&c.out)
 	}
@@ -234,10 +236,31 @@ func (c *collector) tally(t *tally) {
 	r.Source = t.counters
 	r.Trust.TimeReversals += t.reversals
 	r.Trust.Snapped += t.snapped
+	for i := range t.rates {
+		c.rate(&t.rates[i])
+	}
 	for p, n := range t.protocols {
 		if n > 0 {
 			r.Protocols[c.names.list[p]] += n
 		}
+	}
+}
+
+// rate puts the parts of one second together that lie in several batches.
+func (c *collector) rate(r *correlate.Rate) {
+	if c.second.Start == r.Start && c.second.Frames > 0 {
+		c.second.Last = r.Last
+		c.second.Frames += r.Frames
+		c.second.Broadcasts += r.Broadcasts
+		return
+	}
+	c.endSecond()
+	c.second = *r
+}
+
+func (c *collector) endSecond() {
+	if c.second.Broadcasts > 0 {
+		c.publish(&proto.Event{Frame: c.second.First, Time: c.second.Start, Body: &c.second})
 	}
 }
 
@@ -386,7 +409,8 @@ func (c *collector) moment() {
 }
 
 // joined returns the findings in their order, with the versions that several
-// lanes have of a host's finding made one.
+// lanes have of a host's finding made one. Correlators have one version each,
+// and may tell several findings of one host.
 func (c *collector) joined() []finding.Finding {
 	all := slices.Clone(c.res.Findings)
 	slices.SortStableFunc(all, func(a, b finding.Finding) int { return compareFindings(&a, &b) })
@@ -400,7 +424,7 @@ func (c *collector) joined() []finding.Finding {
 	first := map[name]int{}
 	joined := all[:0]
 	for _, f := range all {
-		if f.Flow.Valid() || !f.Host.IsValid() {
+		if f.Flow.Valid() || !f.Host.IsValid() || c.pipe.lanes[0].specs.defs[f.Code] == nil {
 			joined = append(joined, f)
 			continue
 		}
@@ -412,10 +436,8 @@ func (c *collector) joined() []finding.Finding {
 		}
 		into := &joined[i]
 		into.Evidence.Join(&f.Evidence)
-		if def := c.pipe.lanes[0].specs.defs[f.Code]; def != nil {
-			into.Values = slices.Clone(into.Values)
-			merge(into.Values, f.Values, def.Metrics)
-		}
+		into.Values = slices.Clone(into.Values)
+		merge(into.Values, f.Values, c.pipe.lanes[0].specs.defs[f.Code].Metrics)
 	}
 	return joined
 }

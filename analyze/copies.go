@@ -26,29 +26,46 @@ type copyOf struct {
 	time  int64
 	ttl   uint8
 	falls uint8 // times that it came by with a lower TTL
+	since int64 // of the second in which times are counted
+	times uint64
+}
+
+// sight is what copies knows of a packet that came by.
+type sight struct {
+	again  bool   // a copy of a recent one
+	looped bool   // it goes in a circle
+	times  uint64 // that it came by within the second, when this has doubled; else 0
 }
 
 func newCopies() *copies { return &copies{} }
 
 // A mirror of two sides of a router shows a packet twice, one hop apart. One
-// that comes by again and again, with a TTL that falls, goes in a circle.
+// that comes by again and again, each time with a lower TTL, goes in a circle;
+// sent again by its host it would have the first TTL.
 const loopFalls = 3
 
-// seen reports whether the packet at hand is a copy of a recent one, and whether
-// it goes in a circle.
-func (c *copies) seen(f *packet.Frame, p *decode.Packet, raw []byte) (again, looped bool) {
+// seen tells whether the packet at hand came by before.
+func (c *copies) seen(f *packet.Frame, p *decode.Packet, raw []byte) (v sight) {
+	const second = 1_000_000_000
 	print := fingerprint(p, raw)
 	slot := &c.recent[print%copySlots]
-	age, falls := f.Time-slot.time, uint8(0)
-	if slot.print == print && age >= 0 && age < copyWindow {
-		again = true
-		if falls = slot.falls; p.TTL < slot.ttl && p.IPVersion != 0 {
-			falls = min(falls+1, loopFalls)
+	age := f.Time - slot.time
+	now := copyOf{print: print, time: f.Time, ttl: p.TTL, since: f.Time, times: 1}
+	if slot.print == print && age >= 0 {
+		v.again = age < copyWindow
+		if p.IPVersion != 0 && p.TTL < slot.ttl && age < second {
+			now.falls = min(slot.falls+1, loopFalls)
+			v.looped = now.falls >= loopFalls
 		}
-		looped = falls >= loopFalls
+		if f.Time-slot.since < second {
+			now.since, now.times = slot.since, slot.times+1
+			if now.times&(now.times-1) == 0 {
+				v.times = now.times
+			}
+		}
 	}
-	*slot = copyOf{print, f.Time, p.TTL, falls}
-	return again, looped
+	*slot = now
+	return v
 }
 
 // fingerprint mixes what stays the same when a packet is copied: addresses and

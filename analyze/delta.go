@@ -90,6 +90,14 @@ func (d *delta) begin(n *names) {
 	d.evicted, d.shed, d.used = 0, 0, 0
 }
 
+// take copies the tally of the batch: the original is used again before the
+// collector reads it.
+func (d *delta) take(t *tally) {
+	rates := append(d.tally.rates[:0], t.rates...)
+	d.tally, d.tallied = *t, true
+	d.tally.rates = rates
+}
+
 // summary returns an empty summary that lives as long as the delta is read.
 func (d *delta) summary() *conn.Summary {
 	if d.used == len(d.summaries) {

@@ -88,7 +88,7 @@ func (l *lane) run() {
 		l.d = <-l.spare
 		l.d.begin(l.specs.names)
 		if l.id == 0 {
-			l.d.tally, l.d.tallied = w.tally, true
+			l.d.take(&w.tally)
 		}
 		for i := range w.batch.Frames {
 			p := &w.pkts[i]
@@ -158,14 +158,26 @@ func (l *lane) one(f *packet.Frame, p *decode.Packet, raw []byte) {
 	}
 }
 
-// watch tells copies that the capture point made, and packets that go in a circle.
+// watch tells copies that the capture point made, packets that go in a circle,
+// and broadcasts that come again and again.
 func (l *lane) watch() {
-	var looped bool
-	if l.copy, looped = l.copies.seen(l.frame, l.pkt, l.raw); looped {
-		l.d.events = append(l.d.events, event{Event: proto.Event{Frame: l.frame.Number, Time: l.frame.Time, Body: &correlate.Looped{
+	v := l.copies.seen(l.frame, l.pkt, l.raw)
+	l.copy = v.again
+	if v.looped {
+		l.publish(&correlate.Looped{
 			From: flow.Addr(l.pkt.Src()), To: flow.Addr(l.pkt.Dst()), TTL: l.pkt.TTL, V6: l.pkt.IPVersion == 6,
-		}}})
+		})
 	}
+	if v.times > 1 {
+		if src, dst, ok := l.pkt.MACs(l.raw); ok && dst[0]&1 != 0 {
+			l.publish(&correlate.Repeated{Src: src, Times: v.times, ARP: l.pkt.Kind == decode.KindARP})
+		}
+	}
+}
+
+// publish tells the correlators a fact about the frame at hand.
+func (l *lane) publish(body any) {
+	l.d.events = append(l.d.events, event{Event: proto.Event{Frame: l.frame.Number, Time: l.frame.Time, Body: body}})
 }
 
 // aside notes a conversation that the frame belongs to without being analysed

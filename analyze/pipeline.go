@@ -3,6 +3,7 @@ package analyze
 import (
 	"sync/atomic"
 
+	"netwhy/analyze/correlate"
 	"netwhy/analyze/decode"
 	"netwhy/capture/packet"
 )
@@ -82,11 +83,11 @@ func (p *pipeline) decode() {
 			w.pkts = make([]decode.Packet, n, n+n/4)
 		}
 		w.pkts = w.pkts[:n]
-		w.tally = tally{counters: w.batch.Counters}
+		w.tally = tally{counters: w.batch.Counters, rates: w.tally.rates[:0]}
 		for i := range w.batch.Frames {
 			f := &w.batch.Frames[i]
 			decode.Decode(f.Link, w.batch.Data(f), f.WireLen, &w.pkts[i])
-			w.tally.add(f, &w.pkts[i])
+			w.tally.add(f, &w.pkts[i], w.batch.Data(f))
 		}
 		w.tally.flush()
 		for range p.lanes {
@@ -106,11 +107,13 @@ type tally struct {
 	undecoded   uint64
 	protocols   [decode.Protos]uint64
 
+	rates []correlate.Rate // by second
+
 	run  decode.Set // of the last packets: most have the same stack
 	runs uint64
 }
 
-func (t *tally) add(f *packet.Frame, p *decode.Packet) {
+func (t *tally) add(f *packet.Frame, p *decode.Packet, data []byte) {
 	if t.packets == 0 {
 		t.first, t.last = f.Time, f.Time
 	}
@@ -126,6 +129,7 @@ func (t *tally) add(f *packet.Frame, p *decode.Packet) {
 	if p.Kind == decode.KindUndecoded {
 		t.undecoded++
 	}
+	t.rate(f, p, data)
 	if p.Protos != t.run {
 		t.flush()
 		t.run = p.Protos
@@ -140,4 +144,20 @@ func (t *tally) flush() {
 		}
 	}
 	t.runs = 0
+}
+
+// rate counts the frames and broadcasts of each second.
+func (t *tally) rate(f *packet.Frame, p *decode.Packet, data []byte) {
+	const second = 1_000_000_000
+	n := len(t.rates)
+	if start := f.Time - f.Time%second; n == 0 || t.rates[n-1].Start != start {
+		t.rates = append(t.rates, correlate.Rate{First: f.Number, Start: start})
+		n++
+	}
+	r := &t.rates[n-1]
+	r.Frames++
+	r.Last = f.Number
+	if p.L2Kind == decode.L2Ethernet && data[p.L2] == 0xff && data[p.L2+1] == 0xff { // no multicast address begins so
+		r.Broadcasts++
+	}
 }

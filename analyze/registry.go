@@ -23,6 +23,8 @@ func Correlators() []correlate.Spec {
 	return []correlate.Spec{
 		correlate.ICMPErrors(),
 		correlate.Neighbours(),
+		correlate.Paths(),
 		correlate.Scan(),
+		correlate.Storm(),
 	}
 }

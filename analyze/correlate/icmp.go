@@ -118,7 +118,8 @@ func (x *icmpErrors) add(ev *proto.Event, e *ICMPError, code finding.Code) {
 		return
 	}
 	to, port := e.target()
-	if code == TTLExceeded || code == RoutingLoop || code == Traceroute || code == HostUnreachable {
+	switch code {
+	case TTLExceeded, RoutingLoop, Traceroute, HostUnreachable, LateAnswer:
 		port = 0 // it is about the host
 	}
 	k := errorKey{code: code, target: to, port: port, proto: e.Quoted.Proto}

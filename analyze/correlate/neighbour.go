@@ -207,7 +207,7 @@ func (n *neighbours) said(e *proto.Event, b *proto.Neighbour) {
 		x.probed.Add(e.Frame, e.Time)
 		x.prober = b.By
 	case proto.Answers:
-		unasked := e.Time-x.asked > answerWithin || x.asked == 0
+		unasked := e.Time-x.asked > answerWithin || x.asked == 0 || b.To != x.askerMAC
 		if x.probed.Count > 0 && x.prober != b.MAC && e.Time-x.probed.End < answerWithin {
 			x.conflict.Add(e.Frame, e.Time)
 			unasked = false

@@ -177,7 +177,6 @@ func (s *scan) flood(c *conn.Summary) {
 	if len(f.sources) < maxTracks {
 		f.sources[c.Client.Addr.Addr()] = struct{}{}
 	}
-	const second = 1_000_000_000
 	if sec := c.Start / second; sec != f.second {
 		f.second, f.inSecond = sec, 0
 	}

@@ -1,0 +1,212 @@
+package correlate
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+
+	"netwhy/analyze/conn"
+	"netwhy/analyze/finding"
+	"netwhy/analyze/flow"
+	"netwhy/analyze/proto"
+)
+
+// Codes of paths that many connections share.
+const (
+	IPv6Fallback finding.Code = "ipv6.fallback"
+	NoReturn     finding.Code = "gateway.no-return"
+)
+
+const (
+	// A client that prefers IPv6 starts IPv4 within 250 ms (RFC 8305, 5); one
+	// that waits for TCP to give up takes as long as its SYNs, two minutes and
+	// more (RFC 9293, 3.8.3).
+	fallbackWithin = 150 * second
+	// Three peers that have nothing in common but the first hop: one or two may
+	// be down by themselves.
+	silentPeers = 3
+	maxAttempts = 1 << 14
+)
+
+// Paths finds faults that only several connections of a host show together:
+// IPv6 that fails where IPv4 works, and a gateway behind which everybody is
+// silent.
+func Paths() Spec {
+	return Spec{
+		Name: "paths", Doc: "IPv6 that fails where IPv4 works; a first hop behind which everybody is silent",
+		New: func() Correlator { return &paths{hops: map[hop]*beyond{}, hop: map[flow.ID][6]byte{}} },
+		Codes: []finding.Def{
+			{
+				Code: IPv6Fallback, Severity: finding.Notice,
+				Doc: "A client tried to connect by IPv6 in vain and then used IPv4 for the same service (RFC 8305). The finding's host is the IPv6 server.",
+				Metrics: []finding.Metric{
+					{Name: "client", Text: true, Doc: "the client's IPv6 address"},
+					{Name: "v4_server", Text: true, Doc: "the IPv4 address that worked"},
+					{Name: "port", Doc: "the service"},
+					{Name: "attempts", Merge: finding.Sum, Doc: "IPv6 connections that failed"},
+					{Name: "delay_seconds", Merge: finding.Max, Doc: "longest time from the IPv6 SYN to the IPv4 SYN"},
+					{Name: "lost_seconds", Merge: finding.Sum, Doc: "the same, over all attempts"},
+					{Name: "icmp", Merge: finding.Max, Doc: "1 when an ICMPv6 error said so, 0 when nothing answered"},
+				},
+			},
+			{
+				Code: NoReturn, Severity: finding.Notice,
+				Doc: "Everything that a host sent through one first hop stayed without answer, for three peers or more. The finding's host is the one that asks.",
+				Metrics: []finding.Metric{
+					{Name: "gateway_mac", Text: true, Doc: "the first hop"},
+					{Name: "peers", Merge: finding.Sum, Doc: "different hosts asked in vain"},
+					{Name: "attempts", Merge: finding.Sum, Doc: "conversations begun in vain"},
+					{Name: "answered_elsewhere", Merge: finding.Sum, Doc: "conversations of the same host that were answered by other stations"},
+					{Name: "duration_seconds", Merge: finding.Max, Doc: "from the first to the last attempt"},
+				},
+			},
+		},
+	}
+}
+
+// attempt is a connection as far as falling back is concerned.
+type attempt struct {
+	client, server netip.AddrPort
+	mac            [6]byte
+	start          int64
+	frame          uint64
+	ok, icmp       bool
+}
+
+type hop struct {
+	client netip.Addr
+	mac    [6]byte
+}
+
+// beyond is what a host asked for through one first hop.
+type beyond struct {
+	answered, attempts uint64
+	peers              map[netip.Addr]struct{}
+	ev                 evidence
+}
+
+type paths struct {
+	v6failed, v4 []attempt
+	hops         map[hop]*beyond
+	hop          map[flow.ID][6]byte // first hop of open conversations
+}
+
+// Event notes the first hop of each conversation.
+func (p *paths) Event(_ *Out, e *proto.Event) {
+	if o, ok := e.Body.(*Opened); ok && len(p.hop) < 4*maxAttempts && o.DstMAC != ([6]byte{}) && o.DstMAC[0]&1 == 0 {
+		p.hop[o.ID] = o.DstMAC
+	}
+}
+
+// Conn notes how a conversation ended.
+func (p *paths) Conn(_ *Out, c *conn.Summary) {
+	answered := c.Server.Packets > 0 && c.End != conn.EndICMPError
+	if mac, ok := p.hop[c.ID]; ok {
+		delete(p.hop, c.ID)
+		if b := entry(p.hops, hop{c.Client.Addr.Addr(), mac}, func() *beyond { return &beyond{peers: map[netip.Addr]struct{}{}} }); b != nil {
+			b.note(c, answered)
+		}
+	}
+	if c.ID.Proto != flow.TCP || c.SYNs == 0 {
+		return
+	}
+	a := attempt{
+		client: c.Client.Addr, server: c.Server.Addr, mac: c.Client.MAC, start: c.Start, frame: c.First,
+		ok: c.Established, icmp: c.End == conn.EndICMPError,
+	}
+	switch {
+	case a.server.Addr().Is6() && !a.ok && c.End != conn.EndRefused && len(p.v6failed) < maxAttempts:
+		p.v6failed = append(p.v6failed, a)
+	case a.server.Addr().Is4() && a.ok && len(p.v4) < maxAttempts:
+		p.v4 = append(p.v4, a)
+	}
+}
+
+func (b *beyond) note(c *conn.Summary, answered bool) {
+	if answered {
+		b.answered++
+		return
+	}
+	if c.Client.Addr.Addr().IsMulticast() || c.Server.Addr.Addr().IsMulticast() {
+		return
+	}
+	b.attempts++
+	if len(b.peers) < maxTracks {
+		b.peers[c.Server.Addr.Addr()] = struct{}{}
+	}
+	b.ev.add(c.First, c.Start, c.Stop)
+}
+
+// End compares the attempts.
+func (p *paths) End(o *Out) {
+	p.fallbacks(o)
+	elsewhere := map[netip.Addr]uint64{}
+	for h, b := range p.hops {
+		elsewhere[h.client] += b.answered
+	}
+	for h, b := range p.hops {
+		if b.answered > 0 || len(b.peers) < silentPeers {
+			continue
+		}
+		o.Emit(finding.Finding{
+			Code: NoReturn, Severity: finding.Notice, Host: h.client, Evidence: b.ev.done(),
+			Values: []finding.Value{
+				finding.Text(text(h.mac)), finding.Num(len(b.peers)), finding.Num(b.attempts),
+				finding.Num(elsewhere[h.client]), finding.Num(b.ev.seconds()),
+			},
+		})
+	}
+}
+
+type fallback struct {
+	ev    evidence
+	first attempt
+	v4    netip.Addr
+	n     uint64
+	worst int64
+	total int64
+	icmp  bool
+}
+
+// fallbacks pairs failed IPv6 attempts with the IPv4 connection that took their
+// place: of the same station, to the same port, soon after.
+func (p *paths) fallbacks(o *Out) {
+	byStart := func(a, b attempt) int { return cmp.Compare(a.start, b.start) }
+	slices.SortStableFunc(p.v6failed, byStart)
+	slices.SortStableFunc(p.v4, byStart)
+	used := make([]bool, len(p.v4))
+	found := map[netip.AddrPort]*fallback{}
+	var order []netip.AddrPort
+	for _, a := range p.v6failed {
+		i, _ := slices.BinarySearchFunc(p.v4, a, byStart)
+		for ; i < len(p.v4) && p.v4[i].start-a.start <= fallbackWithin; i++ {
+			b := &p.v4[i]
+			if used[i] || b.mac != a.mac || b.server.Port() != a.server.Port() {
+				continue
+			}
+			used[i] = true
+			f := found[a.server]
+			if f == nil {
+				f = &fallback{first: a, v4: b.server.Addr()}
+				found[a.server] = f
+				order = append(order, a.server)
+			}
+			f.n++
+			f.worst, f.total = max(f.worst, b.start-a.start), f.total+b.start-a.start
+			f.icmp = f.icmp || a.icmp
+			f.ev.add(a.frame, a.start, a.start)
+			f.ev.add(b.frame, b.start, b.start)
+			break
+		}
+	}
+	for _, server := range order {
+		f := found[server]
+		o.Emit(finding.Finding{
+			Code: IPv6Fallback, Severity: finding.Notice, Host: server.Addr(), Evidence: f.ev.done(),
+			Values: []finding.Value{
+				finding.Text(f.first.client.Addr().String()), finding.Text(f.v4.String()), finding.Num(server.Port()),
+				finding.Num(f.n), finding.Num(float64(f.worst) / second), finding.Num(float64(f.total) / second), flag(f.icmp),
+			},
+		})
+	}
+}
