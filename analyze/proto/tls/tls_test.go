@@ -11,8 +11,10 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"io"
+	"maps"
 	"math/big"
 	"net"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -437,13 +439,22 @@ func TestOldHello(t *testing.T) {
 	}
 }
 
+// The seeds are conversations recorded once (fuzzing needs the same ones in
+// every process), as prototest.Seed writes them, with their key logs.
 func FuzzTLS(f *testing.F) {
-	steps, secrets := talk(f, trusting(), &tls.Config{Certificates: []tls.Certificate{certificate(f, ecKey(f), nil)}}, hello)
-	f.Add(prototest.Seed(steps))
-	old := trusting()
-	old.MaxVersion = tls.VersionTLS12
-	older, _ := talk(f, old, &tls.Config{Certificates: []tls.Certificate{certificate(f, ecKey(f), nil)}}, hello)
-	f.Add(prototest.Seed(older))
+	secrets := map[string][]byte{}
+	for _, name := range []string{"tls12", "tls13"} {
+		seed, err := os.ReadFile("testdata/" + name + ".seed")
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(seed)
+		log, err := os.ReadFile("testdata/" + name + ".keys")
+		if err != nil {
+			f.Fatal(err)
+		}
+		maps.Copy(secrets, keyLog(log))
+	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		c := fresh()
 		c.Rec.Secrets = secrets
