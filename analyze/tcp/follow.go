@@ -71,17 +71,16 @@ func (t *Tracker) learn(c *connection, f, b *half, s *Segment, m Marks, v *View)
 	if m.Has(LostSegment) {
 		v.Missing = s.Seq - f.next
 	}
-	if s.Flags&FlagACK != 0 && b.flags&hasNext != 0 && b.edge == b.next && before(b.next, s.Ack) {
+	if s.Flags&FlagACK != 0 && b.next != 0 && b.edge == b.next && before(b.next, s.Ack) {
 		b.flags |= overAcked
 		b.dups = 0
 	}
 	if m.Has(AckLostSegment) {
 		b.edge = b.next
 	}
-	inEdge := f.flags&hasNext == 0 || s.Seq == f.edge
-	if f.flags&hasNext == 0 || before(f.next, end) && m&ZeroWindowProbe == 0 { // a probe's byte is not taken
+	inEdge := f.next == 0 || s.Seq == f.edge
+	if f.next == 0 || before(f.next, end) && m&ZeroWindowProbe == 0 { // a probe's byte is not taken
 		f.next, f.nextAt, f.nextFrame = end, s.Time, s.Frame
-		f.flags |= hasNext
 	}
 	if inEdge {
 		f.edge = f.next
@@ -103,10 +102,7 @@ func (t *Tracker) learn(c *connection, f, b *half, s *Segment, m Marks, v *View)
 	if s.Flags&FlagSYN != 0 {
 		f.flags |= synWindow
 	}
-	f.flags |= hasWindow | hasAck
-	if s.Ack == 0 && s.Flags&FlagACK == 0 {
-		f.flags &^= hasAck
-	}
+	f.flags |= hasWindow
 	if size > 0 {
 		t.remember(c, f, s, end, m)
 	}

@@ -17,7 +17,7 @@ func (t *Tracker) judge(c *connection, f, b *half, s *Segment) Marks {
 	if s.Flags&(FlagSYN|FlagACK) == FlagSYN|FlagACK && s.Seq != f.isn {
 		m |= ReusedPorts // another answer, though no conversation begins
 	}
-	if s.Flags&(FlagSYN|FlagACK) == FlagSYN && f.flags&hasNext != 0 {
+	if s.Flags&(FlagSYN|FlagACK) == FlagSYN && f.next != 0 {
 		f.next = f.edge // what was sent beyond a hole is forgotten
 	}
 	control := s.Flags & (FlagSYN | FlagFIN | FlagRST)
@@ -26,7 +26,7 @@ func (t *Tracker) judge(c *connection, f, b *half, s *Segment) Marks {
 	}
 	size := s.Len + phantom(s.Flags)
 	end := s.Seq + size
-	if f.flags&hasNext != 0 {
+	if f.next != 0 {
 		switch {
 		case s.Len == 1 && s.Seq == f.next && b.flags&hasWindow != 0 && b.window == 0:
 			m |= ZeroWindowProbe
@@ -39,11 +39,11 @@ func (t *Tracker) judge(c *connection, f, b *half, s *Segment) Marks {
 	if s.Window == 0 && control == 0 && m&ZeroWindowProbe == 0 {
 		m |= ZeroWindow
 	}
-	sameAck := f.flags&hasAck != 0 && s.Seq == f.next && s.Ack == f.acked && control == 0 && s.Len == 0
+	sameAck := f.acked != 0 && s.Seq == f.next && s.Ack == f.acked && control == 0 && s.Len == 0
 	if sameAck && s.Window != 0 && s.Window != f.window {
 		m |= WindowUpdate
 	}
-	if s.Len > 0 && control == 0 && b.scale != unknownScale && b.flags&hasWindow != 0 && end == b.reach(f) {
+	if s.Len > 0 && control == 0 && b.scale != unknownScale && b.flags&hasWindow != 0 && end == b.acked+b.scaled() {
 		m |= WindowFull
 	}
 	if sameAck && s.Window != 0 && s.Window == f.window && b.flags&lastKeepAlive != 0 {
@@ -55,7 +55,7 @@ func (t *Tracker) judge(c *connection, f, b *half, s *Segment) Marks {
 	if sameAck && s.Window != 0 && s.Window == f.window && m&KeepAliveAck == 0 {
 		m |= DuplicateAck
 	}
-	if s.Flags&FlagACK != 0 && b.flags&hasNext != 0 && b.beyond(s.Ack) {
+	if s.Flags&FlagACK != 0 && b.next != 0 && b.beyond(s.Ack) {
 		m |= AckLostSegment
 	}
 	if size > 0 && m&KeepAlive == 0 {
@@ -71,9 +71,9 @@ func (c *connection) again(f, b *half, s *Segment, end uint32) Marks {
 		window = c.irtt
 	}
 	switch {
-	case s.Len > 0 && b.flags&hasAck != 0 && !before(b.acked, s.Seq+s.Len):
+	case s.Len > 0 && b.acked != 0 && !before(b.acked, s.Seq+s.Len):
 		return SpuriousRetransmission | Retransmission
-	case f.flags&hasNext == 0 || !before(s.Seq, f.next) || s.Len > 1 && s.Seq == f.next-1:
+	case f.next == 0 || !before(s.Seq, f.next) || s.Len > 1 && s.Seq == f.next-1:
 		return 0
 	case (b.dups >= 2 || b.flags&overAcked != 0) && b.acked == s.Seq && s.Time-b.ackedAt < fastWindow:
 		return FastRetransmission | Retransmission
@@ -90,14 +90,4 @@ func (f *half) beyond(ack uint32) bool {
 		return before(f.edge, ack)
 	}
 	return before(f.next, ack) && f.dups == 0 && f.flags&overAcked == 0
-}
-
-// reach is the end of the window that this direction announced; f is the
-// direction that it limits.
-func (f *half) reach(sender *half) uint32 {
-	from := sender.isn
-	if f.flags&hasAck != 0 {
-		from = f.acked
-	}
-	return from + f.scaled()
 }

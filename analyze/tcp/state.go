@@ -22,7 +22,8 @@ const (
 	midStream
 )
 
-// half is what is known of one direction.
+// half is what is known of one direction. As in Wireshark, a sequence or
+// acknowledgement number of 0 is one that is not known yet.
 type half struct {
 	isn       uint32 // of the SYN; without one: of the first segment, less one
 	next      uint32 // sequence number after the highest one sent
@@ -49,8 +50,6 @@ type half struct {
 const (
 	hasISN = 1 << iota
 	seen   // it sent a segment
-	hasNext
-	hasAck
 	hasWindow
 	synWindow // window is a SYN's: never scaled (RFC 7323, 2.2)
 	hasPos
