@@ -1,0 +1,71 @@
+package redact
+
+import (
+	"regexp"
+	"strings"
+)
+
+// Instruction reports whether a text from packets reads like an instruction to a
+// language model or carries what a terminal or a page would obey. It raises a
+// note; protection does not rest on it: such a text never leaves the machine and
+// no answer can remove a finding.
+func Instruction(text string) bool {
+	if text == "" {
+		return false
+	}
+	invisible := 0
+	for _, r := range text {
+		if r == 0x1b || r == 0x9b || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r >= 0xe0000 && r <= 0xe007f {
+			return true
+		}
+		if r >= 0x200b && r <= 0x200f || r == 0xfeff || r == 0x2060 {
+			invisible++
+		}
+	}
+	if invisible > 2 {
+		return true
+	}
+	plain := unleet(strings.ToLower(text))
+	return phrases.MatchString(plain) || markup.MatchString(plain)
+}
+
+// unleet undoes what is used to hide words in names: separators instead of
+// blanks, characters of no width, full-width letters.
+func unleet(s string) string {
+	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+		switch {
+		case Invisible(r):
+			return -1
+		case r >= 0xff01 && r <= 0xff5e:
+			return r - 0xfee0
+		case r == '-' || r == '_' || r == '.' || r == '+' || r == '%':
+			return ' '
+		}
+		return r
+	}, s)), " ")
+}
+
+var phrases = regexp.MustCompile(strings.Join([]string{
+	`\b(ignore|disregard|forget|override|bypass|skip)\b.{0,30}\b(previous|prior|above|earlier|all|any|your|the|these|system)\b.{0,30}\b(instructions?|prompts?|rules?|context|findings?|messages?|guidelines?|evidence|errors?|alerts?)\b`,
+	`\b(ignore|disregard|forget) (everything|all of|the above|previous|prior|instructions)\b`,
+	`\byou are (now|no longer)\b`, `\b(act|behave|respond|answer) (as|like) (an?|the|if)\b`, `\bpretend (to be|you|that)\b`,
+	`\b(new|updated|real|actual) (system )?(instructions?|prompt|task|rules)\b`, `\bsystem ?prompt\b`, `\bsystem (message|override|note|notice)\b`,
+	`\b(developer|debug|god|admin|jailbreak|dan) mode\b`, `\bdo anything now\b`, `\bjailbreak`,
+	`\b(report|say|state|answer|reply|respond|output|write|print|conclude|claim|return|tell)\b.{0,40}\b(no (problems?|issues?|errors?|faults?|findings?|anomal\w+)|healthy|everything (is )?(fine|ok|normal)|all clear|nothing wrong|false positive|benign|not malicious)\b`,
+	`\b(do not|don't|dont|never) (report|mention|flag|include|list|alert|tell|show|diagnose)\b`,
+	`\b(reveal|print|repeat|show|leak|exfiltrate|send|output)\b.{0,30}\b(system prompt|instructions|api ?keys?|secrets?|passwords?|credentials|prompt)\b`,
+	`\b(note|message|instructions?) (to|for) (the )?(ai|llm|model|assistant|analyst|gpt|chatbot)\b`,
+	`\b(dear|hey|hello|attention) (ai|llm|model|assistant|gpt|chatgpt|claude)\b`, `\b(as an|as the) (ai|llm|assistant|language model)\b`,
+	`\bthe (user|administrator|admin|operator) (has )?(authori[sz]ed|approved|wants|asked)\b`,
+	`\b(run|execute|type|paste)\b.{0,20}\b(curl|wget|rm|bash|sh|powershell|command|sudo)\b`,
+	`\bset (severity|confidence|culprit|the severity)\b`, `\bseverity ?[:=] ?(info|none|notice)\b`, `\b(lower|reduce|downgrade) (the )?(severity|confidence)\b`,
+	`\b(end|begin|start) of (prompt|data|evidence|instructions|context|document|input)\b`, `\bblame (the )?(client|server|network|user|isp|provider)\b`,
+	`忽略.{0,10}(指令|提示|规则|内容|说明|要求)`, `(无视|忘记|忘掉).{0,10}(指令|提示|规则|之前|以上)`, `(报告|回答|输出|声称).{0,10}(没有问题|无问题|一切正常|正常)`, `你现在是`,
+	`ignoriere.{0,30}(anweisung|regel)`, `ignora.{0,30}(instruc|istruz)`, `ignore[zr].{0,30}(instructions|consignes)`, `игнорируй`, `以前の指示`, `무시`,
+}, "|"))
+
+var markup = regexp.MustCompile(strings.Join([]string{
+	`<\|?(im start|im end|endoftext|system|assistant|user|start|end)`, `\[/?(inst|sys|system|assistant)\]`, `<<sys>>`, `<</?sys`, `###? ?(system|instruction|response|assistant|human|user)`,
+	`"role" ?: ?"`, `\b(system|assistant|human|user) ?: ?[a-z]`, `<(script|img|iframe|svg|a|object|embed|style|link|meta|form|b|i|h1|marquee)\b[^>]*>?`, `javascript ?:`, `\bonerror ?=`,
+	`!?\[[^\]]{0,80}\]\([^)]{0,200}\)`, "```", `</?(evidence|data|case|context|instructions|document|tool|function)`, `{{.{0,80}}}`, `\$\([^)]+\)`, "`[^`]+`",
+}, "|"))
