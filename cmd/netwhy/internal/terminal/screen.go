@@ -66,3 +66,9 @@ func (p Paint) As(st Style, s string) string {
 	}
 	return "\x1b[" + string(st) + "m" + s + "\x1b[0m"
 }
+
+// IsReader reports whether reading from r waits for somebody to type.
+func IsReader(r io.Reader) bool {
+	f, ok := r.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd())) //nolint:gosec // as above
+}

@@ -78,7 +78,7 @@ func TestSchemaIsStrict(t *testing.T) {
 		{"unknown severity", `"severity": "critical"`, `"severity": "bad"`},
 		{"unknown culprit", `"culprit": "server"`, `"culprit": "nginx"`},
 		{"time without nanoseconds", `.123456789Z`, `Z`},
-		{"missing key", `"zero_window_probe_ack": 0,`, ``},
+		{"missing key", `"zero_window": 0,`, ``},
 		{"other schema", `netwhy.report/1`, `netwhy.report/2`},
 	}
 	good := string(write(t, reporttest.Stalled()))

@@ -25,7 +25,7 @@ type phrases struct {
 	part                                                               map[string]string
 	end                                                                map[string]string
 	vantage                                                            map[string]string
-	answers, statuses, alerts, resent, resets, responses, icmpMessages string
+	answers, alerts, resent, resets, responses, icmpMessages string
 }
 
 func phrasesOf(lang string) *phrases {
@@ -83,7 +83,7 @@ func english() *phrases {
 			"open": "open", "fin": "closed", "half": "half", "reset": "reset", "refused": "refused", "no-answer": "no answer", "idle": "idle", "icmp": "ICMP",
 		},
 		vantage: map[string]string{"client": "at the client", "server": "at the server", "middle": "between the two"},
-		answers: "%s DNS answers", responses: "%s HTTP responses", statuses: "HTTP %s", alerts: "%s TLS alerts", resent: "%s segments sent again", resets: "%s resets", icmpMessages: "%s ICMP messages",
+		answers: "DNS answers %s", responses: "HTTP responses %s", alerts: "TLS alerts %s", resent: "segments sent again %s", resets: "resets %s", icmpMessages: "ICMP messages %s",
 	}
 }
 
@@ -125,6 +125,6 @@ func chinese() *phrases {
 			"open": "未关闭", "fin": "已关闭", "half": "半关闭", "reset": "被重置", "refused": "被拒绝", "no-answer": "无应答", "idle": "空闲", "icmp": "ICMP",
 		},
 		vantage: map[string]string{"client": "客户端", "server": "服务器", "middle": "两者之间"},
-		answers: "%s 个 DNS 应答", responses: "%s 个 HTTP 响应", statuses: "HTTP %s", alerts: "%s 个 TLS 告警", resent: "%s 个重传报文段", resets: "%s 次重置", icmpMessages: "%s 个 ICMP 报文",
+		answers: "%s 个 DNS 应答", responses: "%s 个 HTTP 响应", alerts: "%s 个 TLS 告警", resent: "%s 个重传报文段", resets: "%s 次重置", icmpMessages: "%s 个 ICMP 报文",
 	}
 }

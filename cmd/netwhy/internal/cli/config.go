@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"netwhy/cmd/netwhy/internal/config"
+	"netwhy/cmd/netwhy/internal/run"
+	"netwhy/cmd/netwhy/internal/terminal"
+)
+
+func (s *session) configCommand() *cli.Command {
+	return &cli.Command{
+		Name:   "config",
+		Usage:  "the effective configuration, and whether it works",
+		Action: s.subcommand,
+		Subcommands: []*cli.Command{
+			{
+				Name: "show", Usage: "print the effective configuration, each value with where it came from; secrets are masked",
+				Flags: []cli.Flag{configFlag()}, Action: s.configShow,
+			},
+			{
+				Name: "check", Usage: "tell all faults of the configuration, the rules that it names included",
+				Flags: []cli.Flag{configFlag()}, Action: s.configCheck,
+			},
+		},
+	}
+}
+
+func (s *session) configShow(c *cli.Context) error {
+	if c.Args().Present() {
+		return usagef("config show", "config show takes no arguments")
+	}
+	l, err := config.Load(c.String(flagConfig), s)
+	if err != nil {
+		return err
+	}
+	return l.Show(s.Stdout)
+}
+
+func (s *session) configCheck(c *cli.Context) error {
+	if c.Args().Present() {
+		return usagef("config check", "config check takes no arguments; name a file with --config")
+	}
+	l, err := config.Load(c.String(flagConfig), s)
+	if err != nil {
+		return err
+	}
+	set, err := run.LoadRules(l.Rules)
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	switch {
+	case l.File == "":
+		fmt.Fprintf(&b, "no configuration file (looked for %s): defaults are used\n", strings.Join(l.Searched, ", "))
+	default:
+		fmt.Fprintf(&b, "%s: good\n", l.File)
+	}
+	fmt.Fprintf(&b, "rules: %d, all good\n", len(set.IDs()))
+	for _, w := range l.Warnings {
+		fmt.Fprintf(&b, "warning: %s\n", w)
+	}
+	for line := range strings.Lines(b.String()) {
+		if _, err := fmt.Fprintln(s.Stdout, terminal.Printable(strings.TrimSuffix(line, "\n"))); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,229 @@
+package run
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"netwhy/analyze"
+	"netwhy/analyze/conn"
+	"netwhy/analyze/finding"
+	"netwhy/analyze/flow"
+	"netwhy/analyze/proto"
+	"netwhy/analyze/tcp"
+	"netwhy/capture"
+	"netwhy/cmd/netwhy/internal/report"
+	"netwhy/rules"
+	"netwhy/rules/diagnosis"
+)
+
+// Judged is the part of a result that the rules judge.
+func Judged(res *analyze.Result) *rules.Input {
+	return &rules.Input{
+		Findings: res.Findings, Connection: res.Connection, Trust: res.Trust,
+		Packets: res.Packets, Bytes: res.Bytes, Duration: res.Last - res.First,
+		TCP: res.TCPConversations, UDP: res.UDPConversations,
+	}
+}
+
+// Assemble makes the report of a run. Findings and diagnoses below least are
+// counted as hidden, except the findings that a shown diagnosis rests on; their
+// ids are those that they have in the whole, so that an id means the same
+// whatever is shown.
+func Assemble(res *analyze.Result, info *capture.Info, diagnoses []diagnosis.Diagnosis, codes []finding.Def, least finding.Severity) *report.Report {
+	a := &assembler{res: res, defs: make(map[finding.Code]*finding.Def, len(codes))}
+	r := &report.Report{
+		Schema: report.Schema, Source: source(res, info), Counters: counters(res),
+		Findings: []report.Finding{}, Diagnoses: []report.Diagnosis{},
+		Trust: trust(&res.Trust), NotAssessed: append([]string{}, res.NotAssessed...),
+		Worst: worst(res.Connections), Connections: res.Connections, Names: res.Names,
+		Codes: make(map[string]finding.Def, len(codes)),
+	}
+	for i := range codes {
+		a.defs[codes[i].Code] = &codes[i]
+		r.Codes[string(codes[i].Code)] = codes[i]
+	}
+	needed := make(map[int]bool)
+	for i := range diagnoses {
+		d := &diagnoses[i]
+		if d.Severity < least {
+			r.Hidden.Diagnoses++
+			continue
+		}
+		for _, e := range d.Evidence {
+			needed[e] = true
+		}
+		r.Diagnoses = append(r.Diagnoses, a.diagnosis(i, d))
+	}
+	for i := range res.Findings {
+		if res.Findings[i].Severity < least && !needed[i] {
+			r.Hidden.Findings++
+			continue
+		}
+		r.Findings = append(r.Findings, a.finding(i, &res.Findings[i]))
+	}
+	for i := range info.Files {
+		if err := info.Files[i].Err; err != nil {
+			r.LeftOut = append(r.LeftOut, err.Error())
+			r.NotAssessed = append(r.NotAssessed, "file "+err.Error())
+		}
+	}
+	return r
+}
+
+type assembler struct {
+	res  *analyze.Result
+	defs map[finding.Code]*finding.Def
+}
+
+func source(res *analyze.Result, info *capture.Info) report.Source {
+	s := report.Source{
+		Kind: string(info.Kind), Names: append([]string{}, info.Names...),
+		Packets: res.Packets, Bytes: res.Bytes, Undecoded: res.Undecoded,
+		Dropped: report.Dropped{
+			Kernel: info.Counters.DroppedKernel, Interface: info.Counters.DroppedInterface, Queue: info.Counters.DroppedQueue,
+		},
+		Interfaces: []report.Interface{},
+	}
+	if res.Packets > 0 && info.HasTimes {
+		s.First, s.Last = new(report.Time(res.First)), new(report.Time(res.Last))
+	}
+	if t := info.Truncated(); t != nil {
+		s.Truncated = &report.Truncated{Frame: t.Frame, Offset: t.Offset, Reason: t.Reason}
+	}
+	for i := range info.Interfaces {
+		s.Interfaces = append(s.Interfaces, report.Interface{Name: info.Interfaces[i].Name, LinkType: linkName(info.Interfaces[i].Link)})
+	}
+	return s
+}
+
+func counters(res *analyze.Result) report.Counters {
+	c := report.Counters{
+		Protocols:   copied(res.Protocols),
+		Connections: report.ByTransport{TCP: res.TCPConversations, UDP: res.UDPConversations},
+		TCP:         make(map[string]uint64, len(tcp.CounterNames)),
+		DNSRcode:    copied(res.Keyed[proto.DNSRcode]),
+		ICMP:        copied(res.Keyed[proto.ICMPTypeCode]),
+		ICMPv6:      copied(res.Keyed[proto.ICMPv6TypeCode]),
+		TLSAlert:    copied(res.Keyed[proto.TLSAlert]),
+		HTTPStatus:  copied(res.Keyed[proto.HTTPStatus]),
+	}
+	for i, name := range tcp.CounterNames {
+		c.TCP[name] = res.TCP[i]
+	}
+	return c
+}
+
+// copied is never nil: the contract has no null for an empty object.
+func copied(m map[string]uint64) map[string]uint64 {
+	out := make(map[string]uint64, len(m))
+	maps.Copy(out, m)
+	return out
+}
+
+func trust(t *conn.Trust) report.Trust {
+	return report.Trust{
+		Vantage: cmp.Or(t.Vantage, "unknown"), Duplicates: t.Duplicates, Offload: t.Offload, TimeReversals: t.TimeReversals,
+		Gaps: t.Gaps, OneSided: t.OneSided, BeginsMidConnection: t.BeginsMidConnection,
+	}
+}
+
+// connection names a conversation; nil when its summary was not kept.
+func (a *assembler) connection(id flow.ID) *report.Connection {
+	if !id.Valid() {
+		return nil
+	}
+	s := a.res.Connection(id)
+	if s == nil {
+		return nil
+	}
+	return &report.Connection{
+		Proto: s.Proto, Client: s.Client.Addr.String(), Server: s.Server.Addr.String(), Stream: id.Stream, CommunityID: s.CommunityID,
+	}
+}
+
+func findingID(i int) string { return "F" + strconv.Itoa(i+1) }
+
+func (a *assembler) finding(i int, f *finding.Finding) report.Finding {
+	out := report.Finding{
+		ID: findingID(i), Code: string(f.Code), Severity: f.Severity, Connection: a.connection(f.Flow),
+		FirstFrame: f.Evidence.First, LastFrame: f.Evidence.Last, Count: f.Evidence.Count,
+		Frames: append([]uint64{}, f.Evidence.Frames...), Start: report.Time(f.Evidence.Start), End: report.Time(f.Evidence.End),
+		Metrics: map[string]any{},
+	}
+	if f.Host.IsValid() {
+		out.Host = new(f.Host.String())
+	}
+	def, ok := a.defs[f.Code]
+	if !ok {
+		return out
+	}
+	for k, m := range def.Metrics {
+		switch {
+		case k >= len(f.Values):
+		case m.Text:
+			out.Metrics[m.Name] = f.Values[k].Text
+		default:
+			out.Metrics[m.Name] = f.Values[k].Num
+		}
+	}
+	return out
+}
+
+func (a *assembler) diagnosis(i int, d *diagnosis.Diagnosis) report.Diagnosis {
+	out := report.Diagnosis{
+		ID: fmt.Sprintf("D%d", i+1), Cause: string(d.Cause), Culprit: string(d.Culprit), Severity: d.Severity, Confidence: d.Confidence,
+		Title: d.Title, Explanation: d.Explanation, Remedies: append([]string{}, d.Remedies...),
+		Connections: []report.Connection{}, Evidence: []string{}, Frames: append([]uint64{}, d.Frames...),
+		Source:   string(d.Origin),
+		Impact:   report.Impact{Connections: d.Impact.Connections, StalledSeconds: d.Impact.StalledSeconds, Failed: d.Impact.Failed},
+		Ledger:   report.LedgerOf(d.Ledger),
+		Excluded: []report.Exclusion{}, References: d.References, Caveats: d.Caveats, Time: d.Ledger,
+	}
+	if d.Rule != "" {
+		out.Rule = new(d.Rule)
+	}
+	for _, id := range d.Connections {
+		if c := a.connection(id); c != nil {
+			out.Connections = append(out.Connections, *c)
+		}
+	}
+	for _, e := range d.Evidence {
+		out.Evidence = append(out.Evidence, findingID(e))
+	}
+	for _, x := range d.Excluded {
+		out.Excluded = append(out.Excluded, report.Exclusion{Cause: string(x.Cause), Because: x.Because})
+	}
+	if d.NextStep != nil {
+		out.NextStep = &report.NextStep{Command: d.NextStep.Command, TellsApart: d.NextStep.TellsApart}
+	}
+	return out
+}
+
+// maxWorst bounds the conversations named as the worst.
+const maxWorst = 20
+
+// worst returns the conversations that failed or lost time, worst first.
+func worst(all []conn.Summary) []conn.Summary {
+	var out []conn.Summary
+	for i := range all {
+		if all[i].Score > 0 || failed(&all[i]) {
+			out = append(out, all[i])
+		}
+	}
+	slices.SortStableFunc(out, func(a, b conn.Summary) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID.Proto, b.ID.Proto), cmp.Compare(a.ID.Stream, b.ID.Stream))
+	})
+	return out[:min(len(out), maxWorst)]
+}
+
+func failed(s *conn.Summary) bool {
+	switch s.End {
+	case conn.EndRefused, conn.EndNoAnswer, conn.EndICMPError:
+		return true
+	case conn.EndOpen, conn.EndFin, conn.EndHalf, conn.EndReset, conn.EndIdle:
+	}
+	return s.FailedExchanges > 0
+}

@@ -1,0 +1,133 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"runtime/debug"
+
+	"netwhy/analyze"
+	"netwhy/analyze/finding"
+	"netwhy/capture"
+	"netwhy/cmd/netwhy/internal/config"
+	"netwhy/cmd/netwhy/internal/terminal"
+	"netwhy/rules"
+)
+
+// World is what a run may touch besides the files that are named to it.
+type World struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Getenv         func(string) string
+	Log            *slog.Logger
+	Version        string
+}
+
+// Options of a replay.
+type Options struct {
+	Files       []string
+	Filter      string
+	KeyLog      string // a TLS key log file
+	Rules       []string
+	Outputs     []Output
+	MinSeverity finding.Severity
+	FailOn      *finding.Severity // nil: nothing that is found is a failure
+	Strict      bool              // a damaged file is a failure
+	Lang        config.Lang
+	NoColour    bool
+	Progress    bool
+	Speed       float64 // times the capture's own pace; 0: as fast as can be
+	Limits      config.Limits
+}
+
+// Outcome is what a run came to, for whoever decides about the exit code.
+type Outcome struct {
+	Interrupted bool // the context ended before the source did
+	Found       bool // something at or above Options.FailOn
+	Failed      bool // some of the work could not be done; the report was written all the same
+}
+
+// Replay reads capture files to their end, or to the end of ctx, and writes the
+// report. What is wrong with the options is returned before a packet is read.
+func Replay(ctx context.Context, w World, opt *Options) (Outcome, error) {
+	set, err := LoadRules(opt.Rules)
+	if err != nil {
+		return Outcome{}, err
+	}
+	secrets, err := readKeyLog(opt.KeyLog)
+	if err != nil {
+		return Outcome{}, err
+	}
+	file, err := capture.Open(ctx, opt.Files, capture.Options{Filter: opt.Filter, Stdin: w.Stdin})
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer func() {
+		if err := file.Close(); err != nil {
+			w.Log.WarnContext(ctx, "closing the capture failed", slog.Any("err", err))
+		}
+	}()
+	outs, err := openOutputs(w, opt)
+	if err != nil {
+		return Outcome{}, err
+	}
+	res, runErr := analyse(ctx, w, opt, file, secrets)
+	out, err := conclude(ctx, w, opt, set, file, outs, res, runErr)
+	return out, errors.Join(err, outs.close())
+}
+
+// analyse runs the analysis beside the progress bar.
+func analyse(ctx context.Context, w World, opt *Options, file *capture.File, secrets []byte) (*analyze.Result, error) {
+	if opt.Limits.Memory > 0 {
+		debug.SetMemoryLimit(int64(opt.Limits.Memory))
+	}
+	var src analyze.Source = file
+	if opt.Speed > 0 {
+		src = newPaced(file, opt.Speed)
+	}
+	if opt.Progress && terminal.IsTerminal(w.Stderr) {
+		bar := startProgress(ctx, w.Stderr, file)
+		defer bar.stop()
+	}
+	return analyze.Run(ctx, src, analyze.Options{
+		Workers:        int(opt.Limits.Workers),
+		MaxConnections: int(opt.Limits.Connections),
+		Secrets:        secrets,
+	}, nil)
+}
+
+// conclude judges what was found and writes the report; runErr is what ended
+// the analysis early.
+func conclude(ctx context.Context, w World, opt *Options, set *rules.Set, file *capture.File, outs *outputs,
+	res *analyze.Result, runErr error,
+) (Outcome, error) {
+	out := Outcome{Interrupted: runErr != nil && ctx.Err() != nil}
+	var open *capture.OpenError
+	if runErr != nil && !out.Interrupted {
+		if errors.As(runErr, &open) || res == nil || res.Packets == 0 {
+			return out, runErr
+		}
+		out.Failed = true
+		w.Log.ErrorContext(ctx, "the analysis ended early; the report has what was found before", slog.Any("err", runErr))
+	}
+	diagnoses, faults := set.Diagnose(Judged(res), rules.Options{Lang: string(opt.Lang)})
+	for _, f := range faults {
+		w.Log.WarnContext(ctx, "a rule could not be evaluated", slog.Any("err", f))
+	}
+	for i := range diagnoses {
+		out.Found = out.Found || opt.FailOn != nil && diagnoses[i].Severity >= *opt.FailOn
+	}
+	info := file.Info()
+	r := Assemble(res, &info, diagnoses, set.Codes(), opt.MinSeverity)
+	r.Version = w.Version
+	if out.Interrupted {
+		r.Interrupted = context.Cause(ctx).Error()
+	}
+	for _, why := range r.LeftOut {
+		out.Failed = true
+		w.Log.ErrorContext(ctx, "a file was left out", slog.String("err", why))
+	}
+	out.Failed = out.Failed || opt.Strict && r.Source.Truncated != nil
+	return out, outs.write(r)
+}
