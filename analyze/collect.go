@@ -24,6 +24,7 @@ type collector struct {
 	next    struct{ tcp, udp uint32 }
 	keep    *keeper
 	trust   trust
+	lookups *lookups
 	finds   map[findKey]int // index in res.Findings
 	corr    []correlate.Correlator
 	out     correlate.Out
@@ -52,7 +53,7 @@ func newCollector(opt Options, p *pipeline, emit func(finding.Finding)) *collect
 	c := &collector{
 		opt: opt, pipe: p, emit: emit, names: p.lanes[0].specs.names,
 		res: newResult(), deltas: make([]*delta, len(p.lanes)), numbers: make([][]flow.ID, len(p.lanes)),
-		outer: map[flow.Key]flow.ID{}, keep: newKeeper(opt.MaxSummaries), finds: map[findKey]int{},
+		outer: map[flow.Key]flow.ID{}, keep: newKeeper(opt.MaxSummaries), finds: map[findKey]int{}, lookups: newLookups(),
 	}
 	for _, s := range Correlators() {
 		c.corr = append(c.corr, s.New())
@@ -105,20 +106,26 @@ func (c *collector) round() {
 			c.tally(&d.tally)
 		}
 	}
-	for d, o := range merged(c.deltas, func(d *delta) []opened { return d.opened }, func(o *opened) uint64 { return o.frame }) {
-		c.open(d, o)
-	}
-	for d, e := range merged(c.deltas, func(d *delta) []event { return d.events }, func(e *event) uint64 { return e.Frame }) {
-		e.Flow = c.number(d, e.slot)
+	opens := merged(c.deltas, func(d *delta) []opened { return d.opened }, func(o *opened) uint64 { return o.frame })
+	events := merged(c.deltas, func(d *delta) []event { return d.events }, func(e *event) uint64 { return e.Frame })
+	for lane, e := events.next(); e != nil; lane, e = events.next() {
+		for opens.before(e.Frame + 1) {
+			c.open(opens.next())
+		}
+		e.Flow = c.number(lane, e.slot)
 		c.publish(&e.Event)
+	}
+	for lane, o := opens.next(); o != nil; lane, o = opens.next() {
+		c.open(lane, o)
 	}
 	for i, d := range c.deltas {
 		if d != nil {
 			c.sums(i, d)
 		}
 	}
-	for d, x := range merged(c.deltas, func(d *delta) []closed { return d.closed }, func(x *closed) uint64 { return x.frame }) {
-		c.close(d, x)
+	ends := merged(c.deltas, func(d *delta) []closed { return d.closed }, func(x *closed) uint64 { return x.frame })
+	for lane, x := ends.next(); x != nil; lane, x = ends.next() {
+		c.close(lane, x)
 	}
 	for i, d := range c.deltas {
 		if d != nil {
@@ -128,26 +135,52 @@ func (c *collector) round() {
 	}
 }
 
-// merged yields the items of all lanes by frame; equal frames by lane.
-func merged[T any](deltas []*delta, list func(*delta) []T, frame func(*T) uint64) func(func(int, *T) bool) {
-	return func(yield func(int, *T) bool) {
-		var at [64]int
-		for {
-			best, least := -1, uint64(0)
-			for i, d := range deltas {
-				if d == nil || at[i] >= len(list(d)) {
-					continue
-				}
-				if f := frame(&list(d)[at[i]]); best < 0 || f < least {
-					best, least = i, f
-				}
-			}
-			if best < 0 || !yield(best, &list(deltas[best])[at[best]]) {
-				return
-			}
-			at[best]++
+// merger walks the lists that all lanes have of one kind of thing, by frame;
+// equal frames by lane.
+type merger[T any] struct {
+	lists [][]T
+	frame func(*T) uint64
+}
+
+func merged[T any](deltas []*delta, list func(*delta) []T, frame func(*T) uint64) *merger[T] {
+	m := &merger[T]{lists: make([][]T, len(deltas)), frame: frame}
+	for i, d := range deltas {
+		if d != nil {
+			m.lists[i] = list(d)
 		}
 	}
+	return m
+}
+
+// first returns the lane that has the next item; -1: none has any.
+func (m *merger[T]) first() int {
+	best, least := -1, uint64(0)
+	for i := range m.lists {
+		if len(m.lists[i]) == 0 {
+			continue
+		}
+		if f := m.frame(&m.lists[i][0]); best < 0 || f < least {
+			best, least = i, f
+		}
+	}
+	return best
+}
+
+// before reports whether the next item's frame is below a number.
+func (m *merger[T]) before(frame uint64) bool {
+	i := m.first()
+	return i >= 0 && m.frame(&m.lists[i][0]) < frame
+}
+
+// next takes the next item; nil: there is none.
+func (m *merger[T]) next() (lane int, item *T) {
+	lane = m.first()
+	if lane < 0 {
+		return lane, nil
+	}
+	item = &m.lists[lane][0]
+	m.lists[lane] = m.lists[lane][1:]
+	return lane, item
 }
 
 // open gives a conversation its number.
@@ -184,7 +217,8 @@ func (c *collector) open(lane int, o *opened) {
 	if !o.clientIsA {
 		c.opening.Client, c.opening.Server = c.opening.Server, c.opening.Client
 	}
-	c.event = proto.Event{Frame: o.frame, Time: c.last, Flow: id, Body: &c.opening}
+	c.lookups.opened(id, c.opening.Client.Addr(), c.opening.Server.Addr(), o.at)
+	c.event = proto.Event{Frame: o.frame, Time: o.at, Flow: id, Body: &c.opening}
 	c.publish(&c.event)
 }
 
@@ -207,6 +241,9 @@ func (c *collector) number(lane int, slot uint32) flow.ID {
 func (c *collector) publish(e *proto.Event) {
 	if n, ok := e.Body.(proto.Named); ok {
 		c.res.name(n.NamedAddrs())
+		if l, ok := n.(proto.Lookup); ok {
+			c.lookups.answered(l)
+		}
 	}
 	if x, ok := e.Body.(*correlate.ICMPError); ok {
 		x.QuotedID = e.Flow
@@ -333,6 +370,10 @@ func (c *collector) close(lane int, x *closed) {
 	s := x.sum
 	s.ID = c.number(lane, x.slot)
 	c.trust.add(s)
+	c.lookups.closed(s)
+	if s.Name == "" {
+		s.Name = c.res.Names[s.Server.Addr.Addr()]
+	}
 	for _, k := range c.corr {
 		k.Conn(&c.out, s)
 	}

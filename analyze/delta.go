@@ -37,6 +37,7 @@ type delta struct {
 // opened is a conversation that began.
 type opened struct {
 	frame     uint64
+	at        int64
 	sub       uint32 // order within the frame and lane
 	slot      uint32
 	proto     uint8

@@ -215,7 +215,7 @@ func (l *lane) opened(slot uint32, c *conversation) {
 	l.sub++
 	c.serial, c.first = l.serial, l.frame.Number
 	l.d.opened = append(l.d.opened, opened{
-		frame: l.frame.Number, sub: l.sub, slot: slot, proto: c.key.Proto,
+		frame: l.frame.Number, at: l.frame.Time, sub: l.sub, slot: slot, proto: c.key.Proto,
 		quoted: c.flags&quotedOnly != 0, key: c.key,
 	})
 }

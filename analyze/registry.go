@@ -4,8 +4,10 @@ import (
 	"netwhy/analyze/correlate"
 	"netwhy/analyze/proto"
 	"netwhy/analyze/proto/arp"
+	"netwhy/analyze/proto/dns"
 	"netwhy/analyze/proto/icmp"
 	"netwhy/analyze/proto/nd"
+	"netwhy/analyze/proto/tls"
 )
 
 // Protocols lists the analyzers, one line each. The order is that of probing
@@ -13,8 +15,10 @@ import (
 func Protocols() []proto.Spec {
 	return []proto.Spec{
 		arp.Spec(),
+		dns.Spec(),
 		icmp.Spec(),
 		nd.Spec(),
+		tls.Spec(),
 	}
 }
 

@@ -113,6 +113,8 @@ type Side struct {
 	Spurious       uint32
 	OutOfOrder     uint32
 	LostSegments   uint32 // gaps seen: previous segment not captured
+	Lost           uint32 // segments that the path lost, as far as the tap can tell
+	Missing        uint64 // payload bytes acknowledged by the other side that are not in the capture
 	DupAcks        uint32
 	ZeroWindows    uint32
 	WindowFulls    uint32
@@ -155,6 +157,7 @@ type Summary struct {
 	Handshake       int64
 	HandshakeServer int64 // SYN to SYN-ACK
 	HandshakeClient int64 // SYN-ACK to ACK
+	Lookup          int64 // ns that the name lookup took which the connection waited for; 0: none seen
 	SYNs            uint32
 	Established     bool
 	MidStream       bool // the capture begins inside it
@@ -167,6 +170,7 @@ type Summary struct {
 	Attr            map[string]string // facts of analyzers: "ja3", "alpn", "tls.version", ...; hostile
 	Exchanges       uint32
 	FailedExchanges uint32
+	Parts           Ledger    // time of all exchanges and of the client's pauses between them
 	Worst           *Exchange // the exchange that took longest by avoidable time
 	Turns           uint32
 	Findings        uint32 // of this conversation

@@ -38,6 +38,13 @@ type Named interface {
 	NamedAddrs() (name string, addrs []netip.Addr)
 }
 
+// Lookup is what such events implement that also know for whom, and how long it
+// took: the connection that follows has waited for it.
+type Lookup interface {
+	Named
+	LookedUp() (client netip.Addr, start, end int64)
+}
+
 // Sink receives what analyzers say. The lanes of package analyze are one;
 // prototest has another.
 type Sink interface {

@@ -37,3 +37,8 @@ type Lookup struct {
 // NamedAddrs implements proto.Named: the name that was asked for belongs to the
 // addresses of the answer, whatever aliases lie between.
 func (l *Lookup) NamedAddrs() (name string, addrs []netip.Addr) { return l.Name, l.Addrs }
+
+// LookedUp implements proto.Lookup.
+func (l *Lookup) LookedUp() (client netip.Addr, start, end int64) {
+	return l.Client.Addr(), l.QueryTime, l.QueryTime + l.Waited
+}
