@@ -75,10 +75,6 @@ func (d *decoder) quote(off int) {
 	case 6:
 		d.quote6(q, off)
 	}
-	if q.Valid && (q.Proto == protoTCP || q.Proto == protoUDP) && q.HasPorts && d.p.NConvs < MaxConvs {
-		d.p.Convs[d.p.NConvs] = Conv{Key: q.Key, SrcIsA: q.SrcIsA, Quoted: true}
-		d.p.NConvs++
-	}
 }
 
 func (d *decoder) quote4(q *Quote, off int) {
@@ -149,17 +145,38 @@ func (d *decoder) quotePorts(q *Quote, at int) {
 	}
 	q.HasPorts = true
 	setPorts(&q.Key, &q.SrcIsA, d.u16(at), d.u16(at+2))
+	if q.Proto == protoTCP && at+tcpStreamHeader <= len(d.b) || q.Proto == protoUDP && at+udpHeaderLen <= len(d.b) {
+		d.quoted(q)
+	}
 	if q.Proto == protoTCP && at+8 <= len(d.b) {
 		q.Seq, q.HasSeq = d.u32(at+4), true
 	}
 }
 
-// QuotedSrc returns the source address of the quoted packet.
-func (q *Quote) QuotedSrc() [16]byte {
+// quoted lists the conversation where Wireshark gives it a stream: most errors
+// quote too little of a TCP header for that.
+func (d *decoder) quoted(q *Quote) {
+	p := d.p
+	if p.NConvs < MaxConvs && !p.NoLength6 {
+		p.Convs[p.NConvs] = Conv{Key: q.Key, SrcIsA: q.SrcIsA, Quoted: true}
+		p.NConvs++
+	}
+}
+
+// Src returns the source address of the quoted packet.
+func (q *Quote) Src() [16]byte {
 	if q.SrcIsA {
 		return q.Key.A
 	}
 	return q.Key.B
+}
+
+// Dst returns its destination address.
+func (q *Quote) Dst() [16]byte {
+	if q.SrcIsA {
+		return q.Key.B
+	}
+	return q.Key.A
 }
 
 // other reads transport protocols other than TCP and UDP.

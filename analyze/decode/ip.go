@@ -98,7 +98,6 @@ func (d *decoder) ipv4(off int) {
 	frag := binary.BigEndian.Uint16(h[6:])
 	p.DF, p.MF, p.FragOff = frag&0x4000 != 0, frag&0x2000 != 0, frag&0x1fff<<3
 	p.TTL, p.Proto = h[8], h[9]
-	p.NoLength6 = false
 	key4(&p.Key, &p.SrcIsA, h[12:20], h[9])
 	p.noTransport(off + hl)
 	if off+hl > len(d.b) {
@@ -179,10 +178,9 @@ func (d *decoder) ipv6(off int) {
 	next := h[6]
 	plen := int(binary.BigEndian.Uint16(h[4:]))
 	whole := off+ipv6HeaderLen+plen <= len(d.b)
-	p.NoLength6 = false
 	if plen == 0 {
 		plen = d.jumbo(next, off+ipv6HeaderLen)
-		p.NoLength6 = plen == 0 && next != protoNoNext
+		p.NoLength6 = p.NoLength6 || plen == 0 && next != protoNoNext
 	}
 	if plen != 0 {
 		if off+ipv6HeaderLen+plen > d.wire {

@@ -600,6 +600,9 @@ func (d *decoder) mpls(off int) {
 		d.ipv6(at)
 	case d.b[at]>>4 == 4 || d.b[at]>>4 == 6:
 		d.ip(at)
+	case d.has(at, ethHeaderLen+ipv4HeaderLen) && d.looksLikeFrame(at):
+		p.Protos.Add(PWEth)
+		d.innerEthernet(at)
 	case d.b[at]>>4 == 0 && d.looksLikeEthernet(at+4):
 		p.Protos.Add(PWEth)
 		d.innerEthernet(at + 4)
