@@ -71,10 +71,6 @@ func (t *Tracker) learn(c *connection, f, b *half, s *Segment, m Marks, v *View)
 	if m.Has(LostSegment) {
 		v.Missing = s.Seq - f.next
 	}
-	if s.Flags&FlagACK != 0 && b.next != 0 && b.edge == b.next && before(b.next, s.Ack) {
-		b.flags |= overAcked
-		b.dups = 0
-	}
 	if m.Has(AckLostSegment) {
 		b.edge = b.next
 	}
@@ -90,7 +86,7 @@ func (t *Tracker) learn(c *connection, f, b *half, s *Segment, m Marks, v *View)
 		f.dups++
 		f.flags &^= overAcked
 		v.DupAcks = f.dups
-	case s.Flags&FlagACK != 0 && s.Ack != f.acked:
+	case s.Ack != f.acked:
 		f.dups = 0
 		f.flags &^= overAcked
 	}

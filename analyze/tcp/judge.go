@@ -39,11 +39,11 @@ func (t *Tracker) judge(c *connection, f, b *half, s *Segment) Marks {
 	if s.Window == 0 && control == 0 && m&ZeroWindowProbe == 0 {
 		m |= ZeroWindow
 	}
-	sameAck := f.acked != 0 && s.Seq == f.next && s.Ack == f.acked && control == 0 && s.Len == 0
+	sameAck := s.Seq == f.next && s.Ack == f.acked && control == 0 && s.Len == 0
 	if sameAck && s.Window != 0 && s.Window != f.window {
 		m |= WindowUpdate
 	}
-	if s.Len > 0 && control == 0 && b.scale != unknownScale && b.flags&hasWindow != 0 && end == b.acked+b.scaled() {
+	if s.Len > 0 && control == 0 && m&ZeroWindowProbe == 0 && b.scale != unknownScale && b.flags&hasWindow != 0 && end == b.acked+b.scaled() {
 		m |= WindowFull
 	}
 	if sameAck && s.Window != 0 && s.Window == f.window && b.flags&lastKeepAlive != 0 {
@@ -55,8 +55,12 @@ func (t *Tracker) judge(c *connection, f, b *half, s *Segment) Marks {
 	if sameAck && s.Window != 0 && s.Window == f.window && m&KeepAliveAck == 0 {
 		m |= DuplicateAck
 	}
-	if s.Flags&FlagACK != 0 && b.next != 0 && b.beyond(s.Ack) {
+	if s.Flags&FlagACK != 0 && b.beyond(s.Ack) {
 		m |= AckLostSegment
+	}
+	if s.Flags&FlagACK != 0 && b.next != 0 && b.edge == b.next && before(b.next, s.Ack) {
+		b.flags |= overAcked
+		b.dups = 0
 	}
 	if size > 0 && m&KeepAlive == 0 {
 		m |= c.again(f, b, s, end)
@@ -87,7 +91,7 @@ func (c *connection) again(f, b *half, s *Segment, end uint32) Marks {
 // not seen to send.
 func (f *half) beyond(ack uint32) bool {
 	if f.edge != f.next {
-		return before(f.edge, ack)
+		return f.edge != 0 && before(f.edge, ack)
 	}
-	return before(f.next, ack) && f.dups == 0 && f.flags&overAcked == 0
+	return f.next != 0 && before(f.next, ack) && f.dups == 0 && f.flags&overAcked == 0
 }

@@ -22,8 +22,9 @@ const (
 func (f *half) handshake(b *half, s *Segment) {
 	f.flags |= sentSYN
 	f.scale = noScale
+	other := b.scale
 	f.offer(s)
-	if f.scale == noScale || b.scale == noScale {
+	if f.scale == noScale || other == noScale && s.Flags&FlagACK != 0 {
 		f.scale, b.scale = noScale, noScale
 	}
 }
