@@ -84,6 +84,9 @@ func compileError(src scalar, env types.Map, err error) *Error {
 	if m := unknownName.FindStringSubmatch(fe.Message); m != nil {
 		e.Message = fmt.Sprintf("unknown name %q", m[1])
 		e.Hint = hint(env, m[1])
+		if fe.Message == "unknown name "+m[1] {
+			e.root = m[1]
+		}
 	}
 	if e.Hint == "" {
 		e.Hint = caret(src, max(fe.Line, 1), fe.Column+1)
@@ -156,6 +159,9 @@ func (g *guard) Visit(node *ast.Node) {
 		default:
 			g.refuse(n, "an index has to be a constant: names are checked when the rule is loaded")
 		}
+	case *ast.ConditionalNode:
+		// "x ? 0.2 : 0" is a number: expr holds its two kinds apart.
+		n.Exp1, n.Exp2 = float(n.Exp1), float(n.Exp2)
 	case *ast.PredicateNode:
 		if nested(n) {
 			g.refuse(n, "a loop inside a loop is not allowed")
@@ -180,6 +186,15 @@ func (g *guard) binary(n *ast.BinaryNode) {
 			g.refuse(n, "the pattern of matches has to be a constant text")
 		}
 	}
+}
+
+func float(n ast.Node) ast.Node {
+	if i, ok := n.(*ast.IntegerNode); ok {
+		f := &ast.FloatNode{Value: float64(i.Value)}
+		f.SetLocation(i.Location())
+		return f
+	}
+	return n
 }
 
 func nonZero(n ast.Node) bool {

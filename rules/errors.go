@@ -32,6 +32,7 @@ type Error struct {
 	Rule    string // id; empty: the fault is in the file, or the rule has no id
 	Message string
 	Hint    string // "did you mean ...?", or the expression with a caret under the fault
+	root    string // first name of an expression that is unknown
 	Lint    bool   // the rule works; only "netwhy rules check" objects
 }
 

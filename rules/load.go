@@ -28,11 +28,12 @@ type Dir struct {
 // Set is a loaded set of rules. It does not change and may be used by several
 // goroutines.
 type Set struct {
-	schema *schema
-	rules  []*Rule // sorted by id
-	wakes  map[finding.Code][]*Rule
-	lints  []*Error
-	tables tables
+	schema  *schema
+	rules   []*Rule // sorted by id
+	wakes   map[finding.Code][]*Rule
+	lints   []*Error
+	skipped []string
+	tables  tables
 }
 
 // Load reads the built-in rules and those of dirs; a rule of a later place
@@ -59,7 +60,7 @@ func load(codes []finding.Def, dirs []Dir) (*Set, error) {
 	if err := l.faults.err(false); err != nil {
 		return nil, err
 	}
-	s := &Set{schema: l.schema, wakes: make(map[finding.Code][]*Rule), lints: l.faults.list}
+	s := &Set{schema: l.schema, wakes: make(map[finding.Code][]*Rule), lints: l.faults.list, skipped: l.skipped}
 	for _, id := range near.Sorted(l.byID) {
 		s.rules = append(s.rules, l.byID[id])
 	}
@@ -82,10 +83,11 @@ func reserved() []string {
 }
 
 type loader struct {
-	schema *schema
-	faults *faults
-	byID   map[string]*Rule
-	round  map[string]Position // ids of the place at hand: twice in one place is a fault
+	schema  *schema
+	faults  *faults
+	byID    map[string]*Rule
+	skipped []string            // built-in rules for analyzers that are not there
+	round   map[string]Position // ids of the place at hand: twice in one place is a fault
 }
 
 func (l *loader) dir(d Dir) {
@@ -182,6 +184,7 @@ func (l *loader) rule(r *reader, n ast.Node, isBuiltin bool) {
 		return field{key, func(n ast.Node) { *into = r.texts(n, key) }}
 	}
 	before := len(l.faults.list)
+	b := &builder{loader: l, reader: r, at: r.at(n), builtin: isBuiltin}
 	if !r.mapping(n, "a rule", []field{
 		one("id", &d.id), one("cause", &d.cause), one("scope", &d.scope), one("by", &d.by), one("when", &d.when),
 		one("why", &d.why), one("culprit", &d.culprit), one("severity", &d.severity), one("confidence", &d.confidence),
@@ -226,8 +229,14 @@ func (l *loader) rule(r *reader, n ast.Node, isBuiltin bool) {
 	}) {
 		return
 	}
-	b := &builder{loader: l, reader: r, at: r.at(n)}
 	rule := b.build(&d, isBuiltin)
+	if b.absent != "" {
+		// A run may have fewer analyzers than the rules know of: what they
+		// would judge cannot be found. Rules of one's own have to fit.
+		l.faults.list = l.faults.list[:before]
+		l.skipped = append(l.skipped, rule.ID+" ("+b.absent+")")
+		return
+	}
 	if rule.ID == "" || hard(l.faults.list[before:]) {
 		return
 	}
@@ -263,9 +272,10 @@ func (r *reader) languages(n ast.Node, what string) texts {
 type builder struct {
 	*loader
 	*reader
-	at    Position
-	rule  *Rule
-	scope Scope
+	at      Position
+	rule    *Rule
+	builtin bool
+	absent  string // protocol that a built-in rule needs and this run has not
 }
 
 func (b *builder) fault(pos Position, hint, format string, args ...any) {
@@ -365,6 +375,11 @@ func (b *builder) symptoms(d *draft, r *Rule) {
 	codes := func(list []scalar) (out []finding.Code) {
 		for _, s := range list {
 			if _, ok := b.schema.defs[finding.Code(s.text)]; !ok {
+				family, _ := split(finding.Code(s.text))
+				if b.builtin && b.schema.families[family] == nil {
+					b.absent = family
+					continue
+				}
 				b.fault(s.pos, near.Hint(s.text, b.schema.codes), "unknown code %q", s.text)
 				continue
 			}
@@ -441,6 +456,9 @@ func (b *builder) note(p *program) {
 
 func (b *builder) take(list []*Error) {
 	for _, e := range list {
+		if b.builtin && e.root != "" && b.schema.families[e.root] == nil {
+			b.absent = e.root
+		}
 		e.Rule = b.reader.rule
 		b.loader.faults.list = append(b.loader.faults.list, e)
 	}
@@ -529,11 +547,10 @@ func plain(list []scalar) []string {
 func (l *loader) references() {
 	known := causes()
 	for _, r := range l.byID {
-		known = append(known, string(r.Cause))
+		known = append(known, string(r.Cause), r.ID)
 	}
 	slices.Sort(known)
 	known = slices.Compact(known)
-	after := make(map[diagnosis.Cause][]diagnosis.Cause)
 	for _, id := range near.Sorted(l.byID) {
 		r := l.byID[id]
 		for _, c := range r.Rivals() {
@@ -545,30 +562,37 @@ func (l *loader) references() {
 			if !slices.Contains(known, string(s.Cause)) {
 				l.faults.add(r.Pos, r.ID, near.Hint(string(s.Cause), known), "subsumes: unknown cause %q", s.Cause)
 			}
-			after[r.Cause] = append(after[r.Cause], s.Cause)
 		}
-	}
-	for _, id := range near.Sorted(l.byID) {
-		r := l.byID[id]
-		if circle(r.Cause, r.Cause, after, make(map[diagnosis.Cause]bool)) {
+		if l.circle(r, r, make(map[string]bool)) {
 			l.faults.add(r.Pos, r.ID, "", "subsumes: %s would be the reason of itself in the end", r.Cause)
 		}
 	}
 }
 
-func circle(from, to diagnosis.Cause, after map[diagnosis.Cause][]diagnosis.Cause, seen map[diagnosis.Cause]bool) bool {
-	for _, c := range after[from] {
-		if c == to {
+// circle reports whether to is among what from explains, directly or by others.
+func (l *loader) circle(from, to *Rule, seen map[string]bool) bool {
+	for id, r := range l.byID {
+		if !from.explains(r) {
+			continue
+		}
+		if r == to {
 			return true
 		}
-		if !seen[c] {
-			seen[c] = true
-			if circle(c, to, after, seen) {
+		if !seen[id] {
+			seen[id] = true
+			if l.circle(r, to, seen) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// explains reports whether r is the reason of what effect says.
+func (r *Rule) explains(effect *Rule) bool {
+	return slices.ContainsFunc(r.Subsumes, func(s Subsumption) bool {
+		return s.Cause == effect.Cause || string(s.Cause) == effect.ID
+	})
 }
 
 // Check returns what "netwhy rules check" objects to: Load's faults were
@@ -584,6 +608,10 @@ func (s *Set) Check(all bool) error {
 	}
 	return errors.Join(errs...)
 }
+
+// Skipped names the built-in rules that were left out because this run has no
+// analyzer for their protocol, with the protocol.
+func (s *Set) Skipped() []string { return slices.Clone(s.skipped) }
 
 // Rules returns the rules, sorted by id.
 func (s *Set) Rules() []*Rule { return slices.Clone(s.rules) }

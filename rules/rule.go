@@ -90,7 +90,7 @@ type Rule struct {
 
 // Subsumption says of which causes' diagnoses this rule's cause is the reason.
 type Subsumption struct {
-	Cause diagnosis.Cause
+	Cause diagnosis.Cause // or the id of a rule, where only one of a cause's is meant
 	Where Relation
 }
 

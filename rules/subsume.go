@@ -11,7 +11,7 @@ import (
 
 // place where a cause was found, as a relation sees it.
 type nearness struct {
-	cause diagnosis.Cause // the effect
+	cause diagnosis.Cause // the effect, or the id of its rule
 	where Relation
 	id    flow.ID
 	a, b  netip.Addr
@@ -57,9 +57,11 @@ func subsume(hits []*hit) []*hit {
 func reason(h *hit, index map[nearness]*hit) *hit {
 	for where := SameConnection; where <= Anywhere; where++ {
 		for _, k := range h.seenAs(where) {
-			k.cause, k.where = h.rule.Cause, where
-			if c := index[k]; c != nil && c != h {
-				return c
+			for _, name := range []diagnosis.Cause{h.rule.Cause, diagnosis.Cause(h.rule.ID)} {
+				k.cause, k.where = name, where
+				if c := index[k]; c != nil && c != h {
+					return c
+				}
 			}
 		}
 	}

@@ -211,6 +211,7 @@ func helpers(lang string, command bool) []expr.Option {
 	opts := []expr.Option{
 		one("seconds", func(v float64) string { return u.seconds(v) }),
 		one("ms", func(v float64) string { return u.seconds(v / 1000) }),
+		one("text", figure),
 		one("bytes", byteText),
 		one("rate", func(v float64) string { return bitText(v*8) + "bit" + u.per }),
 		one("percent", func(v float64) string { return figure(v*100) + " %" }),
