@@ -5,27 +5,27 @@ import "netwhy/analyze/finding"
 // phrases are the words of the report that are not the rules'. One struct, so
 // that a translation cannot be forgotten: exhaustruct of the test checks it.
 type phrases struct {
-	verdict, more                                                      string
-	healthy, healthyTail, noFrames                                     string
-	frames, inTime, noTime                                             string
-	tcp, udp                                                           string
-	truncated, truncatedTail                                           string
-	leftOut, interrupted                                               string
-	lostFrames, copies, reversals, gaps, oneSided, midStream, offload  string
-	undecoded, taken                                                   string
-	sure, culprit                                                      string
-	who, cost, why, time, proof, not, caution, do, next, tells, see    string
-	stalled, failed, connection, connections, andMore, times           string
-	frameOne, frameMany                                                string
-	worst, headID, headConn, headLost, headRTT, headAgain, headEnd     string
-	lookedAt, notJudged, trust, hidden                                 string
-	ai, aiRejected                                                     string
-	severity                                                           [4]string
-	party                                                              map[string]string
-	part                                                               map[string]string
-	end                                                                map[string]string
-	vantage                                                            map[string]string
-	answers, alerts, resent, resets, responses, icmpMessages string
+	verdict, more                                                     string
+	healthy, healthyTail, noFrames                                    string
+	frames, inTime, noTime                                            string
+	tcp, udp                                                          string
+	truncated, truncatedTail                                          string
+	leftOut, interrupted                                              string
+	lostFrames, copies, reversals, gaps, oneSided, midStream, offload string
+	undecoded, taken                                                  string
+	sure, culprit                                                     string
+	who, cost, why, time, proof, not, caution, do, next, tells, see   string
+	stalled, failed, connection, connections, andMore, times          string
+	frameOne, frameMany                                               string
+	worst, headID, headConn, headLost, headRTT, headAgain, headEnd    string
+	lookedAt, notJudged, trust, hidden                                string
+	ai, aiRejected                                                    string
+	severity                                                          [4]string
+	party                                                             map[string]string
+	part                                                              map[string]string
+	end                                                               map[string]string
+	vantage                                                           map[string]string
+	answers, alerts, resent, resets, responses, icmpMessages          string
 }
 
 func phrasesOf(lang string) *phrases {
