@@ -1,0 +1,51 @@
+# netwhy: what can be done here. "make" alone prints it.
+
+.DEFAULT_GOAL := help
+.PHONY: help demo setup build install test lint fuzz bench licenses clean
+
+GO        ?= go
+BIN       := bin/netwhy
+FUZZTIME  ?= 10s
+TESTFLAGS ?=
+DEMO      ?= fixtures/captures/slow-database.pcap
+VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS   := -X netwhy/cmd/netwhy/internal/cli.release=$(VERSION)
+
+help: ## print this help
+	@echo "netwhy: why a connection is slow, broken or refused"
+	@echo
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
+	@echo
+	@echo "  DEMO=FILE, FUZZTIME=10s, TESTFLAGS='-run TestX -v' change what they do"
+
+demo: build ## install what is missing, build, and replay a faulty capture
+	@echo "\$$ netwhy replay $(DEMO)"
+	@$(BIN) replay $(DEMO)
+
+setup: ## install what building needs (apt-get; sudo only when not root)
+	@sh .ci/setup
+
+build: setup ## build bin/netwhy
+	@$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/netwhy
+	@echo "built $(BIN)"
+
+install: build ## copy netwhy to /usr/local/bin (PREFIX=... for elsewhere)
+	install -D -m 0755 $(BIN) $(DESTDIR)$(or $(PREFIX),/usr/local)/bin/netwhy
+
+test: setup ## run all tests, with the race detector
+	$(GO) test -race -timeout 20m $(TESTFLAGS) ./...
+
+lint: setup ## go vet and golangci-lint (built on first use)
+	@sh .ci/lint
+
+fuzz: setup ## run every fuzz target for FUZZTIME
+	@sh .ci/fuzz $(FUZZTIME)
+
+bench: setup ## run the Go benchmarks
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+licenses: ## list the licences of everything linked in
+	@sh .ci/licenses
+
+clean: ## remove what was built
+	rm -rf bin dist bench-out
