@@ -10,13 +10,28 @@ func (t *Tracker) Segment(r Ref, s *Segment, v *View) Marks {
 	c := t.conns.at(r)
 	f, b := &c.half[s.Dir&1], &c.half[s.Dir&1^1]
 	*v = View{}
+	if s.Header >= HeaderLong {
+		c.view(f, b, 0, v)
+		return s.reset()
+	}
 	c.begin(f, b, s)
 	m := t.judge(c, f, b, s)
 	t.learn(c, f, b, s, m, v)
 	t.accept(c, s, v)
 	c.progress(s)
 	c.view(f, b, m, v)
+	if s.Header != HeaderWhole {
+		return s.reset()
+	}
 	return m
+}
+
+// reset is the mark that the flags alone give.
+func (s *Segment) reset() Marks {
+	if s.Header != HeaderBogus && s.Flags&FlagRST != 0 {
+		return Reset
+	}
+	return 0
 }
 
 // Reused tells whether s begins a new connection on the ports of r's.

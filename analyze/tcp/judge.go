@@ -21,9 +21,7 @@ func (t *Tracker) judge(c *connection, f, b *half, s *Segment) Marks {
 		f.next = f.edge // what was sent beyond a hole is forgotten
 	}
 	control := s.Flags & (FlagSYN | FlagFIN | FlagRST)
-	if s.Flags&FlagRST != 0 {
-		m |= Reset
-	}
+	m |= s.reset()
 	size := s.Len + phantom(s.Flags)
 	end := s.Seq + size
 	if f.next != 0 {

@@ -24,7 +24,7 @@ func (f *half) handshake(b *half, s *Segment) {
 	f.scale = noScale
 	other := b.scale
 	f.offer(s)
-	if f.scale == noScale || other == noScale && s.Flags&FlagACK != 0 {
+	if s.Header == HeaderWhole && f.scale == noScale || other == noScale && s.Flags&FlagACK != 0 {
 		f.scale, b.scale = noScale, noScale
 	}
 }

@@ -19,6 +19,35 @@ type Segment struct {
 	IPv6    bool
 	CE      bool // ECN congestion experienced (RFC 3168, 5)
 	WireLen uint32
+	Header  Header // how much of the TCP header could be read
+}
+
+// Header tells what could be read of a TCP header. Wireshark shows what it found
+// of a segment behind the header, so a header with a fault hides it.
+type Header uint8
+
+// States of a header.
+const (
+	HeaderWhole Header = iota
+	HeaderCut          // the snaplen cut it behind the window: judged and learned from, but nothing told
+	HeaderLong         // it is longer than the segment: not judged
+	HeaderBogus        // its length is below 20: not judged, and its flags are not read either
+)
+
+const minHeader = 20 // bytes
+
+// HeaderOf tells the state of a header that says it has length bytes, of which
+// captured are there, in a segment (header and payload) of wire bytes.
+func HeaderOf(length, captured, wire int) Header {
+	switch {
+	case length < minHeader:
+		return HeaderBogus
+	case length > wire:
+		return HeaderLong
+	case captured < length:
+		return HeaderCut
+	}
+	return HeaderWhole
 }
 
 // TCP header flags (RFC 9293, 3.1; RFC 3168, 6.1; NS is RFC 3540's).

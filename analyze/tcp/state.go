@@ -66,14 +66,11 @@ const (
 // before reports whether a comes before b in sequence space (RFC 9293, 3.4).
 func before(a, b uint32) bool { return int32(a-b) < 0 }
 
-// Sequence numbers that the flags take.
+// phantom is the number of sequence numbers that the flags take. Wireshark gives
+// SYN and FIN together one.
 func phantom(flags uint16) uint32 {
-	var n uint32
-	if flags&FlagSYN != 0 {
-		n++
+	if flags&(FlagSYN|FlagFIN) != 0 {
+		return 1
 	}
-	if flags&FlagFIN != 0 {
-		n++
-	}
-	return n
+	return 0
 }
