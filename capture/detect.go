@@ -34,8 +34,10 @@ func foreign(head []byte) (what, remedy string) {
 		{"DataSeria", "an Accellent capture"},
 		{"btsnoop\x00", "a Bluetooth snoop log (btsnoop)"},
 		{"CCSD", "a Catapult DCT2000 log"},
-		{"NPCAPNG", "an Endace capture"},
-		{"\x52\x54\x43\x41", "a VMS capture"},
+		{"\xaa\xaa\xaa\xaa", "an InfoVista 5View capture"},
+		{"\x05VNF", "a Visual Networks capture"},
+		{"TR\x00d", "an HP-UX nettl trace"},
+		{"\x01\x10L\x00\x01\x05Trace", "a Novell LANalyzer capture"},
 	} {
 		if bytes.HasPrefix(head, []byte(s.prefix)) {
 			return s.what, remedyConvert

@@ -18,16 +18,19 @@ func variants(magic uint32) []int {
 }
 
 // chooseVariant sets the length of the record headers from the first records.
+// Only a length that is out of the question speaks against the usual layout:
+// odd times or a captured length above that on the wire are met in files of
+// sound layout, too, and are read as they are.
 func (p *pcapReader) chooseVariant(magic uint32, records []byte) {
 	tried := variants(magic)
 	p.extra = tried[0]
-	usual, holds := p.chain(records)
+	usual, holds := p.chain(records, p.possible)
 	if holds {
 		return
 	}
 	for _, extra := range tried[1:] {
 		p.extra = extra
-		if n, holds := p.chain(records); holds && n >= minChain && n > usual {
+		if n, holds := p.chain(records, p.plausible); holds && n >= minChain && n > usual {
 			return
 		}
 	}
@@ -38,16 +41,16 @@ func (p *pcapReader) chooseVariant(magic uint32, records []byte) {
 // layout is believed: a single one proves nothing.
 const minChain = 2
 
-// chain counts plausible records. It holds if nothing else was met before the
+// chain counts records that pass. It holds if nothing else was met before the
 // end of what is there; a record that is cut by that end is no fault.
-func (p *pcapReader) chain(records []byte) (n int, holds bool) {
+func (p *pcapReader) chain(records []byte, passes func(h []byte) bool) (n int, holds bool) {
 	head := recordLen + p.extra
 	for pos := 0; len(records)-pos >= head; n++ {
 		h := records[pos:]
-		captured, wire := p.lengths(h)
-		if !p.plausible(h, captured, wire) {
+		if !passes(h) {
 			return n, false
 		}
+		captured, _ := p.lengths(h)
 		pos += head + int(captured)
 		if pos > len(records) {
 			break
@@ -56,9 +59,15 @@ func (p *pcapReader) chain(records []byte) (n int, holds bool) {
 	return n, true
 }
 
-// plausible is what every sound writer keeps to. A file of the usual layout
-// that does not is read as it is, unless another layout explains all of it.
-func (p *pcapReader) plausible(h []byte, captured, wire uint32) bool {
+// possible tells whether a record can be read at all.
+func (p *pcapReader) possible(h []byte) bool {
+	captured, _ := p.lengths(h)
+	return captured <= p.limit
+}
+
+// plausible is what every sound writer keeps to.
+func (p *pcapReader) plausible(h []byte) bool {
+	captured, wire := p.lengths(h)
 	unit := uint32(1e6)
 	if p.nano {
 		unit = 1e9

@@ -14,6 +14,7 @@ const (
 	blockInterface = 1
 	blockPacket    = 2 // obsolete
 	blockSimple    = 3
+	blockNames     = 4
 	blockStats     = 5
 	blockEnhanced  = 6
 	blockSecrets   = 10
@@ -31,6 +32,7 @@ const (
 	packetFixed     = 28
 	simpleFixed     = 12
 	statsFixed      = 20
+	namesFixed      = 8
 	secretsFixed    = 16
 	blockTrailer    = 4
 	maxBlock        = 16 << 20 // bytes of a block that is kept; longer ones hold nothing that is analysed
@@ -142,7 +144,7 @@ func (p *pcapngReader) parse(b *packet.Batch, buf []byte, pos int, st *walk) (ne
 		if length < blockMin {
 			return pos, 0, fmt.Sprintf("a block says it is %d bytes long; at least %d are needed", length, blockMin)
 		}
-		length = (length + 3) &^ 3 // some writers count without the padding
+		length = padded(length)
 		if length > bound(kind) {
 			if needed(kind) {
 				return pos, 0, fmt.Sprintf("block %#x says it is %d bytes long; at most %d are possible", kind, length, bound(kind))
@@ -154,7 +156,7 @@ func (p *pcapngReader) parse(b *packet.Batch, buf []byte, pos int, st *walk) (ne
 			return pos, int(length), ""
 		}
 		block := head[:length:length]
-		if again := p.u32(block[length-blockTrailer:]); again != p.u32(head[4:]) {
+		if again := int64(p.u32(block[length-blockTrailer:])); padded(again) != length {
 			return pos, 0, fmt.Sprintf("a block says it is %d bytes long at its head and %d at its end", p.u32(head[4:]), again)
 		}
 		if fault := p.block(b, block, kind, pos, st); fault != "" {
@@ -163,6 +165,9 @@ func (p *pcapngReader) parse(b *packet.Batch, buf []byte, pos int, st *walk) (ne
 		pos += int(length)
 	}
 }
+
+// padded is a block's length with the padding that some writers do not count.
+func padded(length int64) int64 { return (length + 3) &^ 3 }
 
 // needed tells whether the block can not be passed over.
 func needed(kind uint32) bool {
@@ -197,10 +202,12 @@ func (p *pcapngReader) block(b *packet.Batch, block []byte, kind uint32, pos int
 		return p.section(block)
 	case blockStats:
 		return p.stats(block, st)
+	case blockNames:
+		return p.names(block)
 	case blockSecrets:
 		return p.secrets(block, st)
 	}
-	return "" // names, custom blocks, systemd journal and whatever comes: passed over
+	return "" // custom blocks, systemd journal and whatever comes: passed over
 }
 
 func (p *pcapngReader) section(block []byte) string {
@@ -262,11 +269,13 @@ func (p *pcapngReader) enhanced(b *packet.Batch, block []byte, pos int, st *walk
 	if fault != "" {
 		return fault
 	}
+	if end < len(block)-blockTrailer {
+		if fault := p.drops(block, end, i, st); fault != "" {
+			return fault
+		}
+	}
 	p.last = i.unit.nanos(ticks)
 	p.add(b, i, pos+enhancedFixed, captured, wire, st)
-	if end < len(block)-blockTrailer {
-		p.drops(block, end, i, st)
-	}
 	return ""
 }
 
@@ -282,7 +291,11 @@ func (p *pcapngReader) obsolete(b *packet.Batch, block []byte, pos int, st *walk
 	i := &p.ifaces[number]
 	ticks := uint64(p.u32(block[12:]))<<32 | uint64(p.u32(block[16:]))
 	captured, wire := p.u32(block[20:]), p.u32(block[24:])
-	if _, fault := dataEnd(block, packetFixed, captured, i); fault != "" {
+	end, fault := dataEnd(block, packetFixed, captured, i)
+	if fault == "" {
+		fault = p.options(block, end, nil)
+	}
+	if fault != "" {
 		return fault
 	}
 	if n := p.u16(block[10:]); n != unknownDrops16 {
@@ -308,10 +321,12 @@ func (p *pcapngReader) simple(b *packet.Batch, block []byte, pos int, st *walk) 
 	if i.snapLen != 0 {
 		captured = min(captured, i.snapLen)
 	}
-	room := uint32(len(block) - simpleFixed - blockTrailer) //nolint:gosec // bounded by maxBlockPacket
-	captured = min(captured, room)
-	if captured > i.limit {
-		return fmt.Sprintf("its block claims %d captured bytes; at most %d are possible", captured, i.limit)
+	end, fault := dataEnd(block, simpleFixed, captured, i)
+	switch {
+	case fault != "":
+		return fault
+	case end != len(block)-blockTrailer: // it has no options: nothing else may be there
+		return fmt.Sprintf("its block of %d bytes is too long for %d captured bytes", len(block), captured)
 	}
 	st.timeless = st.timeless || p.last == 0
 	p.add(b, i, pos+simpleFixed, captured, wire, st)

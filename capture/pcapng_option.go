@@ -10,17 +10,17 @@ import (
 
 // options walks the options of a block from byte at on. A fault is an option
 // that does not fit its block: then the writer and this reader disagree about
-// the whole block.
+// the whole block, and Wireshark does not go on behind it either.
 func (p *pcapngReader) options(block []byte, at int, each func(code uint16, value []byte)) string {
 	end := len(block) - blockTrailer
 	for at+4 <= end {
 		code, n := p.u16(block[at:]), int(p.u16(block[at+2:]))
 		at += 4
-		if code == 0 { // opt_endofopt
-			return ""
-		}
 		if n > end-at {
 			return fmt.Sprintf("an option %d of %d bytes does not fit its block (%d bytes left)", code, n, end-at)
+		}
+		if code == 0 { // opt_endofopt
+			return ""
 		}
 		if each != nil {
 			each(code, block[at:at+n:at+n])
@@ -42,20 +42,42 @@ func optionText(v []byte) string {
 }
 
 // drops reads epb_dropcount: frames lost since the one before on this
-// interface. A bad option here costs nothing: the frame itself is whole.
-func (p *pcapngReader) drops(block []byte, at int, i *ngInterface, st *walk) {
-	end := len(block) - blockTrailer
-	for at+4 <= end {
-		code, n := p.u16(block[at:]), int(p.u16(block[at+2:]))
-		at += 4
-		if code == 0 || n > end-at {
-			return
+// interface.
+func (p *pcapngReader) drops(block []byte, at int, i *ngInterface, st *walk) string {
+	wrong := ""
+	fault := p.options(block, at, func(code uint16, v []byte) {
+		switch {
+		case code == 4 && len(v) == 8:
+			st.interfaces.list[i.index].DroppedKernel += p.u64(v)
+		case (code == 4 || code == 5) && len(v) != 8, (code == 2 || code == 6) && len(v) != 4: // drops and packet id; flags and queue
+			wrong = fmt.Sprintf("an option %d of %d bytes has not the length that it always has", code, len(v))
 		}
-		if code == 4 && n >= 8 {
-			st.interfaces.list[i.index].DroppedKernel += p.u64(block[at:])
+	})
+	if fault == "" {
+		fault = wrong
+	}
+	return fault
+}
+
+// names walks the records of a name resolution block, section 4.5, only to see
+// that they fit: the names themselves are passed over.
+func (p *pcapngReader) names(block []byte) string {
+	end := len(block) - blockTrailer
+	for at := namesFixed; at+4 <= end; {
+		kind, n := p.u16(block[at:]), int(p.u16(block[at+2:]))
+		at += 4
+		if (n+3)&^3 > end-at {
+			return fmt.Sprintf("a name of %d bytes does not fit its block (%d bytes left)", n, end-at)
+		}
+		if kind == 1 && n < 4 || kind == 2 && n < 16 { // nrb_record_ipv4, nrb_record_ipv6
+			return fmt.Sprintf("a name of %d bytes is shorter than its address", n)
 		}
 		at += (n + 3) &^ 3
+		if kind == 0 { // nrb_record_end
+			return p.options(block, at, nil)
+		}
 	}
+	return ""
 }
 
 // stats reads an interface statistics block, section 4.6. Its numbers are
@@ -70,8 +92,7 @@ func (p *pcapngReader) stats(block []byte, st *walk) string {
 		return "" // of nothing that is known: no reason to lose the frames that follow
 	}
 	d := &st.interfaces.list[p.ifaces[number].index]
-	// A damaged option is no reason either; what stood before it counts.
-	_ = p.options(block, statsFixed, func(code uint16, v []byte) {
+	return p.options(block, statsFixed, func(code uint16, v []byte) {
 		switch {
 		case code == 5 && len(v) >= 8: // isb_ifdrop
 			d.DroppedInterface = max(d.DroppedInterface, p.u64(v))
@@ -79,18 +100,20 @@ func (p *pcapngReader) stats(block []byte, st *walk) string {
 			d.DroppedKernel = max(d.DroppedKernel, p.u64(v))
 		}
 	})
-	return ""
 }
 
 // secrets keeps the contents of a decryption secrets block, section 4.7, if
 // they are a TLS key log.
 func (p *pcapngReader) secrets(block []byte, st *walk) string {
 	const tlsKeyLog = 0x544c534b
-	if len(block) < secretsFixed+blockTrailer || p.u32(block[8:]) != tlsKeyLog {
-		return ""
+	if len(block) < secretsFixed+blockTrailer {
+		return fmt.Sprintf("a secrets block of %d bytes; at least %d are needed", len(block), secretsFixed+blockTrailer)
 	}
 	n := p.u32(block[12:])
-	if int64(n) > int64(len(block)-secretsFixed-blockTrailer) || n > maxSecretsBytes {
+	if room := len(block) - secretsFixed - blockTrailer; int64(n) > int64(room) {
+		return fmt.Sprintf("secrets of %d bytes do not fit their block (%d bytes)", n, room)
+	}
+	if p.u32(block[8:]) != tlsKeyLog || n > maxSecretsBytes {
 		return ""
 	}
 	st.secrets = append(st.secrets, slices.Clone(block[secretsFixed:secretsFixed+int(n)]))

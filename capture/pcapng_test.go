@@ -180,7 +180,8 @@ func TestPacketsOfTheMixedResolutionFileAreASecondApart(t *testing.T) {
 
 func TestVariantsOfPcap(t *testing.T) {
 	t.Parallel()
-	frames := []sample{{Number: 1, Time: 1e9, Data: "first frame"}, {Number: 2, Time: 2e9 + 5000, Data: "second"}, {Number: 3, Time: 3e9, Data: "third"}}
+	const now = 1_700_000_000_000_000_000 // the time is what shows, read as a length, that a layout is wrong
+	frames := []sample{{Number: 1, Time: now, Data: "first frame"}, {Number: 2, Time: now + 5000, Data: "second"}, {Number: 3, Time: now + 1e9, Data: "third"}}
 	for i := range frames {
 		frames[i].Wire, frames[i].Link = uint32(len(frames[i].Data)), 1
 	}
@@ -215,6 +216,24 @@ func TestVariantsOfPcap(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestOddRecordsDoNotChangeTheLayout: a captured length above that on the wire
+// and a fraction of more than a second are the file's, not another layout's.
+func TestOddRecordsDoNotChangeTheLayout(t *testing.T) {
+	t.Parallel()
+	content := pcapFile(1, sample{Time: 1e9, Data: "first frame"}, sample{Time: 2e9, Data: "second frame"})
+	second := pcapHeaderLen + recordLen + len("first frame")
+	binary.LittleEndian.PutUint32(content[second+4:], 5_000_000)
+	binary.LittleEndian.PutUint32(content[second+12:], 3)
+	f := open(t, Options{}, write(t, "x", content))
+	got := samples(t, f)
+	if len(got) != 2 || got[1].Data != "second frame" || got[1].Time != 7e9 || got[1].Wire != 12 {
+		t.Errorf("got %+v", got)
+	}
+	if !f.Info().Files[0].LensOdd {
+		t.Error("the odd lengths are not told")
 	}
 }
 
