@@ -1,0 +1,466 @@
+package http
+
+import (
+	"bytes"
+	"strconv"
+
+	"netwhy/analyze/conn"
+	"netwhy/analyze/finding"
+	"netwhy/analyze/flow"
+	"netwhy/analyze/proto"
+)
+
+// Bounds and thresholds; times in ns. Reasons stand in the Docs of the codes.
+const (
+	maxPending = 256 // pipelined requests
+	ms         = 1_000_000
+	second     = 1000 * ms
+	slow       = second
+	unanswered = second
+)
+
+// phase is where in a message a direction stands.
+type phase uint8
+
+const (
+	atHead phase = iota
+	inBody       // a known number of bytes
+	inChunk
+	atChunkSize
+	atTrailer
+	untilClose
+	lost // after a gap: look for the next head
+)
+
+// half is one direction.
+type half struct {
+	phase phase
+	left  int64 // of the body or chunk
+}
+
+// request is one request that waits for its response, or has one that is being
+// received.
+type request struct {
+	x          conn.Exchange
+	method     string
+	target     string
+	host       string
+	scheme     string
+	auth       bool
+	whole      bool
+	gap        bool  // bytes of it were lost
+	expect     int64 // time of the head that asked for 100 Continue; 0: it did not
+	headAnswer bool  // a 100 came
+}
+
+// analyzer is one connection.
+type analyzer struct {
+	half    [2]half
+	pending []request // oldest first; the last may be incomplete
+	status  int       // of the response being received; 0: none
+	length  int64     // of its body; -1: not told
+	got     int64
+	last    int64
+	began   bool
+}
+
+// Data implements proto.Analyzer. It uses at most one head or piece of body a
+// call, so that Began is that of the piece.
+func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
+	a.last = s.Now()
+	h := &a.half[dir]
+	switch h.phase {
+	case atHead:
+		return a.head(s, dir, b), nil
+	case lost:
+		return a.resync(s, dir, b), nil
+	case inBody, inChunk:
+		n := min(h.left, int64(len(b)))
+		h.left -= n
+		a.body(s, dir, n)
+		if h.left == 0 {
+			if h.phase == inChunk {
+				h.phase = atTrailer // the line end behind a chunk, read like an empty trailer line
+				h.left = -1
+			} else {
+				a.complete(s, dir)
+			}
+		}
+		return int(n), nil
+	case atChunkSize:
+		return a.chunkSize(s, dir, b), nil
+	case atTrailer:
+		return a.trailer(s, dir, b), nil
+	case untilClose:
+		a.body(s, dir, int64(len(b)))
+		return len(b), nil
+	}
+	return len(b), nil
+}
+
+// head reads the head of a request or response.
+func (a *analyzer) head(s *proto.Scope, dir flow.Dir, b []byte) int {
+	if skip := len(b) - len(bytes.TrimLeft(b, "\r\n")); skip > 0 { // RFC 9112, 2.2
+		return skip
+	}
+	h, ok, is := parseHead(b, dir == flow.ToClient)
+	switch {
+	case !is, !ok && len(b) > maxHead:
+		if is {
+			s.Malformed("HTTP header longer than any server takes")
+		} else if dir == flow.ToServer && a.fresh() {
+			a.unreadable(s)
+		}
+		a.half[dir].phase = lost
+		return len(b)
+	case !ok:
+		return 0
+	}
+	a.begin(s, dir, &h)
+	return h.size
+}
+
+// fresh reports whether no request is being received.
+func (a *analyzer) fresh() bool { return len(a.pending) == 0 || a.pending[len(a.pending)-1].whole }
+
+// begin acts on a head.
+func (a *analyzer) begin(s *proto.Scope, dir flow.Dir, h *head) {
+	if !a.began {
+		a.began = true
+		s.App("http")
+	}
+	if h.bad {
+		s.Malformed("HTTP Content-Length that is no number")
+	}
+	if dir == flow.ToServer {
+		a.request(s, h)
+		return
+	}
+	a.response(s, h)
+}
+
+// resync looks for a head at the start of a segment.
+func (a *analyzer) resync(s *proto.Scope, dir flow.Dir, b []byte) int {
+	v := probe(dir, b)
+	response := len(b) > 0 && b[0] == 'H' && bytes.HasPrefix(b, []byte("HTTP/"))
+	if v < proto.Likely || (dir == flow.ToClient) != response {
+		return len(b)
+	}
+	a.half[dir].phase = atHead
+	if dir == flow.ToClient {
+		// How many responses were lost is not known. Who does not pipeline has
+		// asked again only after the answer: this one is that of the last request.
+		for len(a.pending) > 1 {
+			a.give(s, 0, false)
+		}
+	}
+	return a.head(s, dir, b)
+}
+
+func (a *analyzer) request(s *proto.Scope, h *head) {
+	if len(a.pending) >= maxPending {
+		a.give(s, 0, false)
+	}
+	at, frame := s.Began()
+	r := request{method: string(h.method), target: clip(h.target, maxTarget), host: clip(h.host, maxHost), auth: len(h.auth) > 0}
+	if r.auth {
+		r.scheme = scheme(h.auth)
+	}
+	if r.host != "" {
+		s.Name(hostOnly(r.host))
+	}
+	if len(h.agent) > 0 {
+		s.Attr("http.user_agent", clip(h.agent, proto.MaxAttrBytes))
+	}
+	if h.expect {
+		r.expect = s.Now()
+	}
+	r.x = conn.Exchange{
+		Protocol: "http", Label: r.method + " " + r.target,
+		ReqStart: at, ReqFrame: frame, ReqEnd: s.Now(), ReqLast: s.Frame(), ReqBytes: uint64(h.size),
+	}
+	a.pending = append(a.pending, r)
+	p := &a.half[flow.ToServer]
+	switch {
+	case h.chunked:
+		p.phase = atChunkSize
+	case h.length > 0:
+		p.phase, p.left = inBody, h.length
+	default:
+		a.complete(s, flow.ToServer)
+	}
+}
+
+// unreadable notes a request that no one can read; its answer tells more.
+func (a *analyzer) unreadable(s *proto.Scope) {
+	if len(a.pending) > 0 {
+		return
+	}
+	at, frame := s.Began()
+	a.pending = append(a.pending, request{whole: true, x: conn.Exchange{
+		Protocol: "http", Label: "(unreadable request)",
+		ReqStart: at, ReqFrame: frame, ReqEnd: s.Now(), ReqLast: s.Frame(),
+	}})
+}
+
+func hostOnly(host string) string {
+	for i := len(host) - 1; i >= 0; i-- {
+		if host[i] == ':' {
+			return host[:i]
+		}
+		if host[i] < '0' || host[i] > '9' {
+			break
+		}
+	}
+	return host
+}
+
+func (a *analyzer) response(s *proto.Scope, h *head) {
+	s.Count(proto.HTTPStatus, strconv.Itoa(h.status))
+	if len(h.server) > 0 {
+		s.Attr("http.server", clip(h.server, proto.MaxAttrBytes))
+	}
+	if h.status < 200 && h.status != 101 {
+		if len(a.pending) > 0 {
+			a.pending[0].headAnswer = true
+		}
+		return
+	}
+	r := a.current()
+	at, frame := s.Began()
+	r.x.RespStart, r.x.RespFrame = at, frame
+	r.x.RespEnd, r.x.RespLast = s.Now(), s.Frame()
+	r.x.RespBytes = uint64(h.size)
+	r.x.Code = strconv.Itoa(h.status)
+	a.status, a.got = h.status, 0
+	judge(s, r, h)
+	p := &a.half[flow.ToClient]
+	switch {
+	case h.status == 101 || r.method == "CONNECT" && h.status/100 == 2:
+		if len(h.upgrade) > 0 {
+			s.Attr("http.upgrade", clip(h.upgrade, maxTarget))
+		}
+		a.complete(s, flow.ToClient)
+		s.Become()
+	case r.method == "HEAD" || h.status == 204 || h.status == 304:
+		a.complete(s, flow.ToClient)
+	case h.chunked:
+		p.phase = atChunkSize
+	case h.length >= 0:
+		a.length = h.length
+		p.phase, p.left = inBody, h.length
+		if h.length == 0 {
+			a.complete(s, flow.ToClient)
+		}
+	default:
+		p.phase = untilClose
+	}
+}
+
+// current is the request that a response belongs to; one that was not captured
+// is made up, without times.
+func (a *analyzer) current() *request {
+	if len(a.pending) == 0 {
+		a.pending = append(a.pending, request{whole: true, gap: true, x: conn.Exchange{Protocol: "http", Label: "(request not captured)"}})
+	}
+	return &a.pending[0]
+}
+
+// body counts bytes of a body.
+func (a *analyzer) body(s *proto.Scope, dir flow.Dir, n int64) {
+	if dir == flow.ToServer {
+		if len(a.pending) > 0 {
+			r := &a.pending[len(a.pending)-1]
+			if r.expect != 0 && !r.headAnswer && s.Now()-r.expect >= second/2 {
+				s.Report(UploadRefused, finding.Text(r.method), finding.Text(r.target), finding.Text(r.host), finding.Num(float64(s.Now()-r.expect)/ms))
+			}
+			r.expect = 0
+			r.x.ReqEnd, r.x.ReqLast = s.Now(), s.Frame()
+			r.x.ReqBytes += uint64(n)
+		}
+		return
+	}
+	a.got += n
+	if len(a.pending) > 0 {
+		r := &a.pending[0]
+		r.x.RespEnd, r.x.RespLast = s.Now(), s.Frame()
+		r.x.RespBytes += uint64(n)
+	}
+}
+
+// chunkSize reads the line before a chunk (RFC 9112, 7.1).
+func (a *analyzer) chunkSize(s *proto.Scope, dir flow.Dir, b []byte) int {
+	const longest = 1 << 10 // extensions included
+	line, next, ok := cutLine(b, 0)
+	if !ok {
+		if len(b) <= longest {
+			return 0
+		}
+		return a.broken(s, dir, b)
+	}
+	text, _, _ := bytes.Cut(line, []byte{';'})
+	n, err := strconv.ParseInt(string(bytes.TrimSpace(text)), 16, 63)
+	if err != nil || n < 0 {
+		return a.broken(s, dir, b)
+	}
+	a.body(s, dir, int64(next))
+	h := &a.half[dir]
+	if n == 0 {
+		h.phase, h.left = atTrailer, 0
+	} else {
+		h.phase, h.left = inChunk, n
+	}
+	return next
+}
+
+func (a *analyzer) broken(s *proto.Scope, dir flow.Dir, b []byte) int {
+	s.Malformed("HTTP chunk without a size")
+	a.abandon(s, dir)
+	return len(b)
+}
+
+// trailer reads lines up to an empty one: behind the last chunk (RFC 9112,
+// 7.1.2) that ends the message; left is -1 for the line end behind any other.
+func (a *analyzer) trailer(s *proto.Scope, dir flow.Dir, b []byte) int {
+	line, next, ok := cutLine(b, 0)
+	if !ok {
+		if len(b) > maxHead {
+			return a.broken(s, dir, b)
+		}
+		return 0
+	}
+	a.body(s, dir, int64(next))
+	h := &a.half[dir]
+	switch {
+	case h.left < 0:
+		if len(line) > 0 {
+			return a.broken(s, dir, b)
+		}
+		h.phase = atChunkSize
+	case len(line) == 0:
+		a.complete(s, dir)
+	}
+	return next
+}
+
+// complete ends a message.
+func (a *analyzer) complete(s *proto.Scope, dir flow.Dir) {
+	a.half[dir] = half{}
+	if dir == flow.ToServer {
+		if len(a.pending) > 0 {
+			a.pending[len(a.pending)-1].whole = true
+		}
+		return
+	}
+	a.give(s, 0, true)
+	a.status, a.got, a.length = 0, 0, -1
+}
+
+// give hands over the exchange of a pending request and forgets it.
+func (a *analyzer) give(s *proto.Scope, i int, complete bool) {
+	r := &a.pending[i]
+	r.x.Complete = complete && !r.gap
+	if r.x.ReqFrame != 0 {
+		s.Exchange(&r.x)
+	}
+	a.pending = append(a.pending[:i], a.pending[i+1:]...)
+}
+
+// abandon gives up the message of a direction, whose rest cannot be read.
+func (a *analyzer) abandon(s *proto.Scope, dir flow.Dir) {
+	a.half[dir] = half{phase: lost}
+	if dir == flow.ToServer {
+		if len(a.pending) > 0 {
+			r := &a.pending[len(a.pending)-1]
+			r.gap, r.whole = r.gap || !r.whole, true
+		}
+		return
+	}
+	if a.status != 0 {
+		a.give(s, 0, false)
+		a.status = 0
+	}
+}
+
+// Gap implements proto.Analyzer.
+func (a *analyzer) Gap(s *proto.Scope, dir flow.Dir, n int) error {
+	h := &a.half[dir]
+	switch {
+	case h.phase == inBody && int64(n) <= h.left:
+		h.left -= int64(n)
+		a.body(s, dir, int64(n))
+		a.mark(dir)
+		if h.left == 0 {
+			a.complete(s, dir)
+		}
+	case h.phase == inChunk && int64(n) < h.left:
+		h.left -= int64(n)
+		a.body(s, dir, int64(n))
+		a.mark(dir)
+	case h.phase == untilClose:
+		a.mark(dir)
+	case h.phase == lost:
+	default:
+		a.abandon(s, dir)
+	}
+	return nil
+}
+
+// mark notes that bytes of the message at hand are missing in the capture.
+func (a *analyzer) mark(dir flow.Dir) {
+	if len(a.pending) == 0 {
+		return
+	}
+	if dir == flow.ToServer {
+		a.pending[len(a.pending)-1].gap = true
+	} else {
+		a.pending[0].gap = true
+	}
+}
+
+// End implements proto.Analyzer.
+func (a *analyzer) End(s *proto.Scope, why proto.End) {
+	now := max(a.last, s.Now())
+	over := why == proto.Closed || why == proto.Reset
+	if a.status != 0 && len(a.pending) > 0 {
+		a.endBody(s, why, over)
+	}
+	for len(a.pending) > 0 {
+		r := &a.pending[0]
+		waited := max(now-r.x.ReqEnd, 0)
+		if r.whole && !r.gap && r.x.ReqFrame != 0 && (over || waited >= unanswered) && a.half[flow.ToClient].phase != lost {
+			at := *s
+			at.At, at.FrameNo = r.x.ReqEnd, r.x.ReqLast
+			at.Report(NoResponse, finding.Text(r.method), finding.Text(r.target), finding.Text(r.host),
+				finding.Num(float64(waited)/second), bit(why == proto.Reset), finding.Num(1))
+			r.x.Failed = true
+		}
+		a.give(s, 0, false)
+	}
+}
+
+// endBody ends the response at hand: the end of the connection is that of a
+// body without length, and cuts any other.
+func (a *analyzer) endBody(s *proto.Scope, why proto.End, over bool) {
+	h := &a.half[flow.ToClient]
+	r := &a.pending[0]
+	cut := h.phase == inBody || h.phase == inChunk || h.phase == atChunkSize || h.phase == atTrailer
+	if cut && over && !r.gap {
+		missing := int64(0)
+		if h.phase == inBody {
+			missing = h.left
+		}
+		s.Report(CutResponse, finding.Text(r.method), finding.Text(r.target), finding.Text(r.host),
+			finding.Num(a.status), finding.Num(missing))
+		r.x.Failed = true
+	}
+	a.give(s, 0, h.phase == untilClose && why == proto.Closed)
+	a.status = 0
+}
+
+func bit(b bool) finding.Value {
+	if b {
+		return finding.Num(1)
+	}
+	return finding.Num(0)
+}

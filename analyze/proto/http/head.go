@@ -1,0 +1,214 @@
+package http
+
+import (
+	"bytes"
+	"strconv"
+)
+
+// Bounds of what is kept of a message.
+const (
+	maxHead   = 60 << 10 // below proto.MaxBuffered; servers take 8 to 32 KiB
+	maxTarget = 256
+	maxHost   = 255
+	maxURL    = 1024
+)
+
+// head is the start line and those header fields that matter. Slices refer to
+// the bytes parsed and are valid during the call only.
+type head struct {
+	size int // bytes, empty line included
+
+	// request
+	method, target []byte
+	simple         bool // no version: nothing follows the line (HTTP/0.9, or broken)
+
+	// response
+	status int
+	minor  byte
+
+	host, location, agent, server, upgrade []byte
+	auth, challenge                        []byte
+	length                                 int64 // -1: not told
+	chunked                                bool
+	closing                                bool
+	expect                                 bool
+	bad                                    bool // a field that cannot be
+}
+
+// parseHead reads the head of a message from b. ok is false when it is not whole;
+// is false when b does not begin with one.
+func parseHead(b []byte, response bool) (h head, ok, is bool) {
+	h.length = -1
+	line, next, found := cutLine(b, 0)
+	if !found {
+		if response {
+			n := min(len(b), len(versionPrefix))
+			return h, false, string(b[:n]) == versionPrefix[:n]
+		}
+		return h, false, probe(0, b) != 0
+	}
+	if response {
+		if !h.statusLine(line) {
+			return h, false, false
+		}
+	} else if !h.requestLine(line) {
+		return h, false, false
+	}
+	if h.simple {
+		h.size = next
+		return h, true, true
+	}
+	for {
+		line, n, found := cutLine(b, next)
+		if !found {
+			return h, false, true
+		}
+		next = n
+		if len(line) == 0 {
+			h.size = next
+			return h, true, true
+		}
+		h.field(line)
+	}
+}
+
+// cutLine returns the line at off without its end, and the offset behind it.
+func cutLine(b []byte, off int) (line []byte, next int, ok bool) {
+	n := bytes.IndexByte(b[off:], '\n')
+	if n < 0 {
+		return nil, off, false
+	}
+	return bytes.TrimSuffix(b[off:off+n], []byte{'\r'}), off + n + 1, true
+}
+
+func (h *head) statusLine(line []byte) bool {
+	rest, ok := bytes.CutPrefix(line, []byte(versionPrefix))
+	if !ok || len(rest) < 5 || rest[1] != ' ' {
+		return false
+	}
+	h.minor = rest[0]
+	for _, c := range rest[2:5] {
+		if c < '0' || c > '9' {
+			return false
+		}
+		h.status = h.status*10 + int(c-'0')
+	}
+	return h.status >= 100
+}
+
+func (h *head) requestLine(line []byte) bool {
+	method, rest, ok := bytes.Cut(line, []byte{' '})
+	if !ok || len(method) == 0 || len(method) > longestMethod || !isMethod(method) {
+		return false
+	}
+	h.method = method
+	h.target = rest
+	if i := bytes.LastIndexByte(rest, ' '); i >= 0 && bytes.HasPrefix(rest[i+1:], []byte("HTTP/")) {
+		h.target = rest[:i]
+		h.minor = rest[len(rest)-1]
+		return true
+	}
+	h.simple = !bytes.Contains(rest, []byte("HTTP/"))
+	return true
+}
+
+// field takes one header field (RFC 9110, 5.5). Unknown ones are passed over.
+func (h *head) field(line []byte) {
+	name, value, ok := bytes.Cut(line, []byte{':'})
+	if !ok {
+		return
+	}
+	value = bytes.TrimSpace(value)
+	is := func(s string) bool { return len(name) == len(s) && bytes.EqualFold(name, []byte(s)) }
+	switch len(name) {
+	case 4:
+		if is("host") {
+			h.host = value
+		}
+	case 6:
+		switch {
+		case is("server"):
+			h.server = value
+		case is("expect"):
+			h.expect = bytes.EqualFold(value, []byte("100-continue"))
+		}
+	case 7:
+		if is("upgrade") {
+			h.upgrade = value
+		}
+	case 8:
+		if is("location") {
+			h.location = value
+		}
+	case 10:
+		switch {
+		case is("connection"):
+			h.closing = h.closing || hasToken(value, "close")
+		case is("user-agent"):
+			h.agent = value
+		}
+	case 13:
+		if is("authorization") {
+			h.auth = value
+		}
+	case 14:
+		if is("content-length") {
+			n, err := strconv.ParseInt(string(value), 10, 64)
+			if err != nil || n < 0 || h.length >= 0 && h.length != n {
+				h.bad = true
+				return
+			}
+			h.length = n
+		}
+	case 16:
+		if is("www-authenticate") && !hasToken68(h.challenge) {
+			h.challenge = value
+		}
+	case 17:
+		if is("transfer-encoding") {
+			h.chunked = hasToken(value, "chunked")
+		}
+	case 18:
+		if is("proxy-authenticate") && !hasToken68(h.challenge) {
+			h.challenge = value
+		}
+	case 19:
+		if is("proxy-authorization") {
+			h.auth = value
+		}
+	}
+}
+
+// hasToken68 reports whether a challenge says more than its scheme: it is then a
+// step of a login, or has parameters, and the first such one is kept.
+func hasToken68(challenge []byte) bool { return bytes.IndexByte(challenge, ' ') >= 0 }
+
+func hasToken(list []byte, token string) bool {
+	for part := range bytes.SplitSeq(list, []byte{','}) {
+		if bytes.EqualFold(bytes.TrimSpace(part), []byte(token)) {
+			return true
+		}
+	}
+	return false
+}
+
+// scheme is the first word of credentials or a challenge.
+func scheme(v []byte) string {
+	s, _, _ := bytes.Cut(v, []byte{' '})
+	return string(s[:min(len(s), 32)])
+}
+
+// midLogin reports whether a 401 or 407 is a step of a login: the challenge
+// carries a token (NTLM, Negotiate; RFC 4559, 4) or a fresh nonce (RFC 7616, 3.3).
+func midLogin(challenge []byte) bool {
+	name, token, _ := bytes.Cut(challenge, []byte{' '})
+	switch {
+	case bytes.EqualFold(name, []byte("ntlm")), bytes.EqualFold(name, []byte("negotiate")):
+		return len(token) > 0
+	case bytes.EqualFold(name, []byte("digest")):
+		return bytes.Contains(bytes.ToLower(token), []byte("stale=true"))
+	}
+	return false
+}
+
+func clip(b []byte, n int) string { return string(b[:min(len(b), n)]) }
