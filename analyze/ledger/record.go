@@ -1,17 +1,25 @@
 package ledger
 
-import "netwhy/analyze/flow"
+import (
+	"netwhy/analyze/conn"
+	"netwhy/analyze/flow"
+)
 
-// record is what every conversation costs. No pointers: 128 bytes.
+// record is what every conversation costs. No pointers: 152 bytes.
 type record struct {
 	conv    uint32
-	talk    uint32    // number in Books.talks; 0: no payload yet
-	early   uint32    // number in Books.earlies; 0: no trouble with the handshake
+	talk    uint32    // number in Books.talks; 0: no payload and no trouble yet
 	flags   uint32    // flag constants below
+	syns    uint8     // SYNs, saturating
+	synAcks uint8     // SYN-ACKs, saturating
+	endTTL  uint8     // of the first RST
+	endSide flow.Dir  // in whose name the first RST came
 	first   uint64    // frame
 	last    uint64    // frame
+	end     uint64    // frame of the first RST, or of the FIN that closed; 0: none
 	start   int64     // time of the first frame, ns
 	stop    int64     // time of the last frame
+	endAt   int64     // time of frame end
 	synAck  int64     // time of the first SYN-ACK; 0: none
 	ready   int64     // time at which the handshake was complete; 0: not
 	wire    [2]uint64 // bytes on the wire, by direction
@@ -20,12 +28,10 @@ type record struct {
 	mss     [2]uint16 // of the SYN and the SYN-ACK; 0: no option
 	ttl     [2]uint8  // of the first frame
 	scale   [2]int8   // window scale; -1: not offered
-	syns    uint8     // SYNs, saturating
-	synAcks uint8     // SYN-ACKs, saturating
-	window  uint16    // largest in a header of a SYN
+	print   [2]uint32 // fingerprint of the last segment, by direction
 }
 
-// Flags of a record.
+// Flags of a record. Those for a side are followed by the other side's bit.
 const (
 	flagUDP            = 1 << iota
 	flagSYN            // a SYN was seen: start is its time
@@ -33,36 +39,33 @@ const (
 	flagKnown          // who is client was seen
 	flagECN            // ECN was agreed
 	flagECNSetup       // the client offered it
-	flagSACK           // both offered SACK
 	flagFastOpen       // data in the SYN
-	flagFastOpenFailed // and the SYN-ACK did not acknowledge it
-	flagEstablished
-	flagSACKClient
-	flagFin    // client's FIN; server's is the next bit
-	flagFinTwo // server's
-	flagRst    // client's RST; server's is the next bit
-	flagRstTwo
-	flagSeen // client's segments were seen; server's is the next bit
-	flagSeenTwo
-	flagRefused
-	flagICMP
-	flagCopies // mirrored copies were met
-	flagV6
+	flagFastOpenFailed // which the SYN-ACK did not acknowledge
+	flagEstablished    // complete handshake, or taken for granted
+	flagRefused        // RST in answer to the SYN
+	flagSACK           // offered by the client
+	flagSACKServer
+	flagFin // sent by the client
+	flagFinServer
+	flagRst
+	flagRstServer
+	flagSeen // the client's segments were seen
+	flagSeenServer
 )
 
+// side gives the flag of one direction.
 func side(flag uint32, d flow.Dir) uint32 { return flag << (d & 1) }
 
-// chunk sizes of the slabs: a short run stays small, a long one never copies.
+// Sizes of the slabs' pages: a short run stays small, a long one never copies.
 const (
 	recordPage = 1 << 10
-	talkPage   = 1 << 6
-	earlyPage  = 1 << 6
+	talkPage   = 1 << 5
 )
 
 // slab hands out numbered items of one kind and takes them back. Number 0 is
-// never given.
+// never given. What get returns is as it was put back: the user clears it.
 type slab[T any] struct {
-	pages []([]T)
+	pages [][]T
 	free  []uint32
 	next  uint32
 	page  uint32
@@ -72,7 +75,6 @@ func newSlab[T any](page uint32) slab[T] { return slab[T]{page: page, next: 1} }
 
 func (s *slab[T]) at(n uint32) *T { return &s.pages[n/s.page][n%s.page] }
 
-// get returns a number whose item is as it was given back: the user clears it.
 func (s *slab[T]) get() (uint32, *T) {
 	if k := len(s.free); k > 0 {
 		n := s.free[k-1]
@@ -88,3 +90,19 @@ func (s *slab[T]) get() (uint32, *T) {
 }
 
 func (s *slab[T]) put(n uint32) { s.free = append(s.free, n) }
+
+// tcpEnd tells how a TCP connection ended, as far as the record knows.
+func (r *record) tcpEnd() conn.End {
+	fins := r.flags & (flagFin | flagFinServer)
+	switch {
+	case r.flags&flagRefused != 0:
+		return conn.EndRefused
+	case r.flags&(flagRst|flagRstServer) != 0:
+		return conn.EndReset
+	case fins == flagFin|flagFinServer:
+		return conn.EndFin
+	case fins != 0:
+		return conn.EndHalf
+	}
+	return conn.EndOpen
+}

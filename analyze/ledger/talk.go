@@ -1,7 +1,416 @@
 package ledger
 
-// talk is what a conversation with payload costs beyond its record.
-type talk struct{}
+import (
+	"netwhy/analyze/conn"
+	"netwhy/analyze/finding"
+	"netwhy/analyze/flow"
+	"netwhy/analyze/tcp"
+)
 
-// early is what a conversation with a troubled handshake costs beyond its record.
-type early struct{}
+// Times that decide. All are ns.
+const (
+	millisecond = 1_000_000
+	second      = 1_000_000_000
+
+	// shortWait is the shortest wait that is noted: below it nobody waits.
+	shortWait = 5 * millisecond
+	// quietFrom is the shortest silence of a whole connection that is remembered.
+	quietFrom = 500 * millisecond
+	// timerFloor is the quickest that a retransmission timer runs out: Linux waits
+	// 200 ms at least (RFC 6298 asks for 1 s), its clock and the tap's differ.
+	timerFloor = 150 * millisecond
+	// reorderCap is the latest that an overtaken segment can be told from one sent
+	// again by time alone.
+	reorderCap = 50 * millisecond
+	// reorderBlind is that where the round trip is unknown.
+	reorderBlind = 3 * millisecond
+)
+
+// talk is what a conversation with payload, or with trouble, costs beyond its
+// record.
+type talk struct {
+	voice [2]voice
+	turn  turn
+	past  [4]asked // requests of earlier turns, newest at pastAt-1
+	last  int64    // time of the last segment of either side
+	rec   int64    // time of the last payload of either side
+
+	// the latest silence of the whole connection that was at least quietFrom long
+	quiet      int64 // its length; 0: none
+	quietEnd   int64 // time of the segment that ended it
+	quietFrame uint64
+	quietDir   flow.Dir
+
+	own    tally // of turns that the books saw
+	told   tally // of exchanges that analyzers found
+	pauses pauses
+	resets resets
+	lookup [2]int64          // start and end of the lookup before the connection
+	tlsAt  [2]int64          // start and end of the TLS handshake
+	worst  [2]*conn.Exchange // of own and of told exchanges
+	log    stallLog
+	notes  []note
+	bulk   *bulk
+	copies [2]twins
+	bad    [2]uint32 // segments with a wrong checksum
+	synAt  int64     // time of the last SYN before the SYN-ACK
+	sackAt int64     // time of the last SYN-ACK
+	icmp   icmp
+	pastAt uint8
+	tls    bool // the first bytes look like TLS
+	v6     bool
+}
+
+// voice is what is known of one direction.
+type voice struct {
+	next     uint32 // sequence number after the highest byte seen
+	acked    uint32 // highest acknowledgement that the other side gave
+	flags    uint8
+	shutBy   bool   // the wait is for a closed window, not for a full one
+	push     bool   // its last payload ended with PSH
+	optBytes uint8  // options of its last data segment, bytes
+	jumped   bool   // its last segment's IP ID left some out
+	lastID   uint16 // IP ID of its last segment
+	steps    uint16 // segments whose IP ID followed on the one before
+	jumps    uint16 // segments whose IP ID did not
+	ttl      uint8  // of its segments; that which most had
+	ttls     uint8  // votes for ttl (Boyer and Moore), saturating
+	window   uint32 // that it announces
+	minWin   uint32
+	maxWin   uint32
+	flight   uint32 // most bytes in flight
+	larges   uint32 // segments larger than the MSS agreed
+	most     uint32 // largest payload of a segment
+	passed   uint32 // largest payload that was acknowledged
+	pend     uint32 // end of a segment larger than passed, not yet acknowledged; its length:
+	pendBy   uint32
+	lastBy   uint32 // payload of its last data segment
+	burst    uint32 // new bytes since its last pause
+
+	firstAt int64 // first payload
+	lastAt  int64 // last payload, new or again
+	newAt   int64 // last new payload
+	ackAt   int64 // last progress of the acknowledgements of its data
+	heard   int64 // its last segment of any kind
+	active  int64 // ns during which it carried data
+	block   int64 // since when it cannot send for want of window; 0: it can
+	openAt  int64 // when the window opened again; 0: still shut
+	shutAt  int64 // since when its own window is shut; 0: open
+
+	unique, again  uint64
+	segments       uint32 // with payload
+	resent         uint32
+	fast, spurious uint32
+	late           uint32 // overtaken on the way
+	lost           uint32
+	gaps           uint32 // LostSegment marks
+	missing        uint64 // bytes that were acknowledged and are not in the capture
+	dupAcks        uint32
+	dsacks         uint32
+	zeros          uint32
+	fulls          uint32
+	alive          uint32 // keep-alives
+	marked         uint32 // CE
+	timeouts       uint32
+
+	keepRun    uint32 // keep-alives since the other side was heard
+	keepAt     int64  // time of the first of them
+	keepIdle   int64  // silence before it
+	keepFrame  uint64
+	tries      uint32 // times that the segment at trySeq was sent
+	trySeq     uint32
+	tryBytes   uint32
+	tryAt      int64 // first of them
+	tryIdle    int64 // silence of the connection before it
+	lossWait   int64 // ns stalled
+	winWait    int64
+	shutWait   int64
+	shutTotal  int64 // ns its own window was shut
+	lossMost   int64
+	winMost    int64
+	shutMost   int64
+	timerWait  int64
+	timerMost  int64
+	shutTimes  uint32
+	winTimes   uint32
+	probes     uint32 // of the other side's closed window
+	probeRun   uint32 // since the window closed
+	backoff    uint32 // most timeouts in a row
+	backoffRun uint32
+	idleWait   int64
+	rtt        rtt
+	echo       echo
+	recent     [recentSlots]print // of its latest segments
+	recentAt   uint8
+}
+
+const (
+	vHasNext = 1 << iota
+	vHasAck
+	vHeard
+	vFin
+)
+
+// note is the proof of one code.
+type note struct {
+	code finding.Code
+	ev   finding.Evidence
+}
+
+// evidence returns the proof of a code, made when it is first wanted.
+func (t *talk) evidence(code finding.Code) *finding.Evidence {
+	for i := range t.notes {
+		if t.notes[i].code == code {
+			return &t.notes[i].ev
+		}
+	}
+	t.notes = append(t.notes, note{code: code})
+	return &t.notes[len(t.notes)-1].ev
+}
+
+// proof returns the proof of a code, or nil.
+func (t *talk) proof(code finding.Code) *finding.Evidence {
+	for i := range t.notes {
+		if t.notes[i].code == code {
+			return &t.notes[i].ev
+		}
+	}
+	return nil
+}
+
+func (t *talk) prove(code finding.Code, s *tcp.Segment) {
+	t.evidence(code).Add(s.Frame, s.Time)
+}
+
+// clear makes a talk ready for another conversation. Slices keep their memory.
+func (t *talk) clear() {
+	notes, list := t.notes[:0], t.log.list[:0]
+	*t = talk{notes: notes, log: stallLog{list: list}}
+}
+
+// many returns where a direction's samples are kept when there are many.
+func (t *talk) many(d flow.Dir) []uint32 {
+	if t.bulk == nil {
+		return nil
+	}
+	return t.bulk.dir[d].rtts[:]
+}
+
+// segment measures one segment of an established, or once established, connection.
+func (t *talk) segment(b *Books, r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View) {
+	d := s.Dir & 1
+	f, o := &t.voice[d], &t.voice[d^1]
+	if t.last != 0 && s.Time-t.last >= quietFrom {
+		t.quiet, t.quietEnd, t.quietFrame, t.quietDir = s.Time-t.last, s.Time, s.Frame, d
+	}
+	if s.Flags&tcp.FlagRST != 0 {
+		t.reset(r, s)
+		t.last = max(t.last, s.Time)
+		return
+	}
+	var opt options
+	if len(s.Options) > 0 {
+		opt.parse(s.Options)
+	}
+	t.carrier(f, s)
+	if s.Flags&tcp.FlagACK != 0 {
+		t.acknowledge(s, m, v, &opt)
+	}
+	if s.Flags&tcp.FlagSYN != 0 && r.flags&flagFastOpen != 0 && d == flow.ToClient && o.inFlight() > 0 {
+		r.flags |= flagFastOpenFailed
+	}
+	if opt.stamped && s.Flags&tcp.FlagSYN == 0 {
+		if ns := o.echo.back(opt.echo, s.Time); ns > 0 && t.bulk != nil {
+			t.bulk.dir[d^1].sample(ns)
+			if o.rtt.quick == 0 || ns < o.rtt.quick {
+				o.rtt.quick = ns
+			}
+		}
+		f.echo.leave(opt.value, s.Time)
+	}
+	t.windows(r, s, m, v)
+	switch {
+	case m.Has(tcp.KeepAlive) && s.Len <= 1 && s.Flags&(tcp.FlagSYN|tcp.FlagFIN) == 0:
+		t.keepAlive(s)
+	case m.Has(tcp.ZeroWindowProbe):
+		f.probes++
+		f.probeRun++
+		t.prove(ZeroWindow, s)
+	case s.Len > 0:
+		t.data(b, r, s, m, v, &opt)
+	default:
+		t.beyond(b, s, &opt)
+	}
+	if s.Flags&tcp.FlagFIN != 0 {
+		f.flags |= vFin
+	}
+	if s.Len > 0 {
+		t.rec = max(t.rec, s.Time)
+	}
+	f.heard = s.Time
+	f.flags |= vHeard
+	t.last = max(t.last, s.Time)
+}
+
+// carrier follows what the network layer tells of the sender.
+func (t *talk) carrier(f *voice, s *tcp.Segment) {
+	switch {
+	case f.ttls == 0:
+		f.ttl, f.ttls = s.TTL, 1
+	case f.ttl == s.TTL:
+		f.ttls = min(f.ttls, 254) + 1
+	default:
+		f.ttls--
+	}
+	if s.CE {
+		f.marked++
+		t.prove(Congestion, s)
+	}
+	if s.IPv6 {
+		return
+	}
+	f.jumped = false
+	if f.flags&vHeard != 0 {
+		switch step := s.IPID - f.lastID; {
+		case step == 1:
+			f.steps = min(f.steps, 60_000) + 1
+		default:
+			f.jumped = f.numbered() && step > 1 && step < maxMissing
+			f.jumps = min(f.jumps, 60_000) + 1
+		}
+	}
+	f.lastID = s.IPID
+}
+
+// maxMissing is the most segments that a jump of the IP ID is taken to stand for.
+const maxMissing = 64
+
+// numbered reports whether the sender gives its segments of this connection
+// successive IP IDs, as Linux does.
+func (f *voice) numbered() bool { return f.steps >= 4 && f.steps >= 4*f.jumps }
+
+// acknowledge takes what a segment acknowledges of the other direction.
+func (t *talk) acknowledge(s *tcp.Segment, m tcp.Marks, v *tcp.View, opt *options) {
+	d := s.Dir & 1
+	f, o := &t.voice[d], &t.voice[d^1]
+	// Whoever speaks has heard nothing of a death.
+	o.keepRun = 0
+	if m.Has(tcp.LostSegment) {
+		f.gaps++
+	}
+	if m.Has(tcp.AckLostSegment) {
+		o.missing += uint64(max(0, int32(s.Ack-o.next)))
+		if o.flags&vHasNext != 0 {
+			o.next = s.Ack
+		}
+		t.prove(CaptureGap, s)
+	}
+	progress := o.flags&vHasAck == 0 || before(o.acked, s.Ack)
+	if v.RTT > 0 && s.Flags&tcp.FlagSYN == 0 {
+		o.rtt.add(t.many(d^1), v.RTT, s.Len == 0)
+		if t.bulk != nil && s.Len == 0 {
+			t.bulk.dir[d^1].acked(v.RTT, o.inFlight())
+		}
+	}
+	if opt.blocks > 0 && opt.duplicate(s.Ack) {
+		t.duplicateReported(d^1, opt)
+	}
+	if m.Has(tcp.DuplicateAck) {
+		f.dupAcks++
+		t.prove(DuplicateAck, s)
+		if t.bulk != nil {
+			t.bulk.dir[d^1].dupRun = max(t.bulk.dir[d^1].dupRun, v.DupAcks)
+		}
+	}
+	if !progress {
+		if t.bulk != nil && opt.blocks > 0 && s.Ack == o.acked {
+			t.bulk.dir[d^1].sacked(s, opt)
+		}
+		return
+	}
+	if t.bulk != nil {
+		t.settle(d^1, s)
+	}
+	o.acked = s.Ack
+	o.flags |= vHasAck
+	o.ackAt = s.Time
+	o.backoffRun = 0
+	if o.pendBy != 0 && !before(s.Ack, o.pend) {
+		o.passed = max(o.passed, o.pendBy)
+		o.pendBy = 0
+	}
+	if o.tries > 0 && before(o.trySeq, s.Ack) {
+		o.tries = 0
+	}
+	if d == flow.ToClient && t.turn.state == turnRequest && t.turn.ackFrame == 0 && !before(s.Ack, t.turn.reqSeq) {
+		t.turn.ackFrame, t.turn.ackTime, t.turn.ackPure = s.Frame, s.Time, s.Len == 0
+	}
+}
+
+// inFlight is what was sent and is not yet acknowledged, at the tap.
+func (f *voice) inFlight() uint32 {
+	if f.flags&(vHasNext|vHasAck) != vHasNext|vHasAck || !before(f.acked, f.next) {
+		return 0
+	}
+	return f.next - f.acked
+}
+
+// keepAlive notes a probe of an idle connection (RFC 9293, 3.8.4), or of a closed
+// window: Linux probes both alike.
+func (t *talk) keepAlive(s *tcp.Segment) {
+	d := s.Dir & 1
+	f, o := &t.voice[d], &t.voice[d^1]
+	if o.shutAt != 0 {
+		f.probes++
+		f.probeRun++
+		t.prove(ZeroWindow, s)
+		return
+	}
+	f.alive++
+	if f.keepRun == 0 {
+		f.keepAt, f.keepFrame = s.Time, s.Frame
+		f.keepIdle = s.Time - t.last
+	}
+	f.keepRun++
+	t.prove(KeepAliveDead, s)
+}
+
+// roundTrip is the smallest round trip of the whole path that is known, ns; 0:
+// unknown.
+func (t *talk) roundTrip(r *record) int64 {
+	server, client := t.half(r, flow.ToServer), t.half(r, flow.ToClient)
+	if server == 0 || client == 0 {
+		return 0
+	}
+	return server + client
+}
+
+// half is the smallest round trip between the tap and the end that a direction
+// leads to, ns; 0: unknown.
+func (t *talk) half(r *record, d flow.Dir) int64 {
+	known := t.voice[d].rtt.quick
+	if shake := r.half(d); shake > 0 && (known == 0 || shake < known) {
+		known = shake
+	}
+	if m := t.voice[d].rtt.min; m > 0 && (known == 0 || m < known) {
+		known = m
+	}
+	return known
+}
+
+// half is the handshake's part of it; 0: not seen, or distorted by repetition.
+func (r *record) half(d flow.Dir) int64 {
+	if r.flags&flagSYN == 0 || r.synAck == 0 {
+		return 0
+	}
+	if d == flow.ToServer {
+		if r.syns != 1 || r.synAcks != 1 {
+			return 0
+		}
+		return max(r.synAck-r.start, 1)
+	}
+	if r.ready == 0 || r.synAcks != 1 {
+		return 0
+	}
+	return max(r.ready-r.synAck, 1)
+}

@@ -1,0 +1,277 @@
+package ledger
+
+import (
+	"netwhy/analyze/flow"
+	"netwhy/analyze/tcp"
+)
+
+// bulk is what a connection costs that carries much, or that has trouble with its
+// data.
+type bulk struct {
+	dir [2]load
+}
+
+// bulkFrom is the number of data segments of one direction from which a connection
+// counts as bulky.
+const bulkFrom = 24
+
+const (
+	maxHoles  = 12
+	maxAgains = 12
+	maxBins   = 32
+	firstBin  = 20 * millisecond
+)
+
+// load is the bulk of one direction.
+type load struct {
+	rtts   [manySamples]uint32 // µs, of voice.rtt
+	loaded [manySamples]uint32 // µs, round trips under load, by ACK or timestamp
+	kept   kept                // of loaded
+	base   int64               // smallest of those, ns; 0: none
+	peak   int64               // largest, ns
+	pairs  pairs               // round trip against bytes in flight
+	delays [8]uint32           // µs, of overtaken segments
+	late   kept                // of delays
+	lateBy int64               // longest of these, ns
+
+	holes  [maxHoles]hole
+	nHoles uint8
+	agains [maxAgains]again // ring of segments sent again
+	next   uint8            // of the ring
+
+	healFrom int64  // since when it has been recovering from loss; 0: not
+	healTo   uint32 // sequence number whose acknowledgement ends the recovery
+	healing  int64  // ns spent recovering
+	healedAt int64  // up to when that is counted
+
+	events    uint32 // separate losses
+	run       uint32 // of the current one
+	maxRun    uint32
+	lostSeq   uint32 // end of the latest loss
+	lostAt    int64
+	byTimer   uint32 // losses that only a timer found
+	beforeTap uint32
+	afterTap  uint32
+	dupRun    uint32
+	large     uint32 // smallest payload sent again in vain for three times; 0: none
+
+	sack    uint32 // acknowledgement above which there is a hole
+	sackAt  int64  // since when; 0: none
+	sackFix bool   // it was mended by sending again
+
+	bin   int64 // width of a bin, ns
+	binAt int64 // start of the first
+	bins  [maxBins]uint32
+	dry   int64 // ns with nothing in flight while the direction was active
+	dryAt int64 // since when nothing is in flight; 0: something is
+}
+
+// hole is a range that was not seen while later bytes were.
+type hole struct {
+	from, to uint32
+	at       int64
+	frame    uint64
+	id       uint16
+	stamp    uint32
+	stamped  bool
+	small    bool // only small segments came behind it
+}
+
+// again is a segment that was sent again.
+type again struct {
+	from, to uint32
+	at       int64
+	counted  bool // as lost
+	stalled  int64
+}
+
+// grow gives a connection its bulk.
+func (t *talk) grow(b *Books) *bulk {
+	if t.bulk == nil {
+		t.bulk = b.newBulk()
+		for d := range t.voice {
+			r := &t.voice[d].rtt
+			n := copy(t.bulk.dir[d].rtts[:], r.few[:r.kept.n])
+			r.kept.n = uint8(n)
+		}
+	}
+	return t.bulk
+}
+
+// sample notes a round trip under load that a timestamp told.
+func (l *load) sample(ns int64) {
+	if l.base == 0 || ns < l.base {
+		l.base = ns
+	}
+	l.peak = max(l.peak, ns)
+	l.kept.add(l.loaded[:], micros(ns))
+}
+
+// acked notes a round trip of data and its pure ACK, with the bytes in flight.
+func (l *load) acked(ns int64, inFlight uint32) {
+	l.sample(ns)
+	l.pairs.add(float64(inFlight), float64(ns))
+}
+
+// count adds new bytes to the bin of their time. When the bins are used up they are
+// joined in pairs.
+func (l *load) count(at int64, n uint32) {
+	if l.bin == 0 {
+		l.bin, l.binAt = firstBin, at
+	}
+	i := (at - l.binAt) / l.bin
+	for i >= maxBins {
+		for k := range maxBins / 2 {
+			l.bins[k] = l.bins[2*k] + l.bins[2*k+1]
+		}
+		clear(l.bins[maxBins/2:])
+		l.bin *= 2
+		i = (at - l.binAt) / l.bin
+	}
+	if i >= 0 {
+		l.bins[i] += n
+	}
+}
+
+// heal counts a time of recovery; none counts twice.
+func (l *load) heal(from, to int64) {
+	from = max(from, l.healedAt)
+	if to > from {
+		l.healing += to - from
+		l.healedAt = to
+	}
+}
+
+// stuck reports whether the direction waits for something to be sent again.
+func (t *talk) stuck(d flow.Dir) bool {
+	if t.bulk == nil {
+		return false
+	}
+	l := &t.bulk.dir[d]
+	return l.nHoles > 0 || l.healFrom != 0
+}
+
+// open notes a hole before the segment.
+func (l *load) open(f *voice, s *tcp.Segment, opt *options) {
+	if l.nHoles == maxHoles {
+		copy(l.holes[:], l.holes[1:])
+		l.nHoles--
+	}
+	l.holes[l.nHoles] = hole{
+		from: f.next, to: s.Seq, at: s.Time, frame: s.Frame, id: s.IPID,
+		stamp: opt.value, stamped: opt.stamped, small: true,
+	}
+	l.nHoles++
+}
+
+// fill takes a range out of the holes and returns the hole that it was in.
+func (l *load) fill(from, to uint32) (h hole, hit bool) {
+	for i := 0; i < int(l.nHoles); i++ {
+		g := &l.holes[i]
+		if !before(from, g.to) || !before(g.from, to) {
+			continue
+		}
+		h, hit = *g, true
+		switch {
+		case !before(g.from, from) && !before(to, g.to): // all of it
+			copy(l.holes[i:], l.holes[i+1:l.nHoles])
+			l.nHoles--
+			i--
+		case !before(g.from, from):
+			g.from = to
+		case !before(to, g.to):
+			g.to = from
+		case int(l.nHoles) < maxHoles:
+			rest := *g
+			rest.from = to
+			g.to = from
+			copy(l.holes[i+2:], l.holes[i+1:l.nHoles])
+			l.holes[i+1] = rest
+			l.nHoles++
+			i++
+		default:
+			g.to = from
+		}
+	}
+	return h, hit
+}
+
+// settle takes an acknowledgement of the direction's data, before it is noted:
+// holes below it are no network losses any more, recovery may be over, and what
+// overtook what behind the tap shows.
+func (t *talk) settle(d flow.Dir, s *tcp.Segment) {
+	l, f := &t.bulk.dir[d], &t.voice[d]
+	for l.nHoles > 0 && !before(s.Ack, l.holes[0].to) {
+		// Acknowledged without having been seen: missing in the capture.
+		f.missing += uint64(l.holes[0].to - l.holes[0].from)
+		t.prove(CaptureGap, s)
+		copy(l.holes[:], l.holes[1:l.nHoles])
+		l.nHoles--
+	}
+	if l.healFrom != 0 && !before(s.Ack, l.healTo) {
+		l.heal(l.healFrom, s.Time)
+		l.healFrom = 0
+	}
+	if l.sackAt != 0 && before(l.sack, s.Ack) {
+		if !l.sackFix && s.Time-l.sackAt < reorderCap {
+			// The hole behind the tap closed by itself.
+			t.overtaken(d, s, s.Time-l.sackAt)
+		}
+		l.sackAt = 0
+	}
+	if s.Ack == f.next && l.dryAt == 0 {
+		l.dryAt = s.Time
+	}
+}
+
+// sacked notes that the receiver reports a hole.
+func (l *load) sacked(s *tcp.Segment, opt *options) {
+	if l.sackAt == 0 && before(s.Ack, opt.block[0]) {
+		l.sack, l.sackAt, l.sackFix = s.Ack, s.Time, false
+	}
+}
+
+// overtaken counts a segment of direction d that came late.
+func (t *talk) overtaken(d flow.Dir, s *tcp.Segment, by int64) {
+	l := &t.bulk.dir[d]
+	t.voice[d].late++
+	l.late.add(l.delays[:], micros(by))
+	l.lateBy = max(l.lateBy, by)
+	t.prove(OutOfOrder, s)
+}
+
+// duplicateReported takes a D-SACK for data of direction d: the latest segment sent
+// again in that range was not lost after all.
+func (t *talk) duplicateReported(d flow.Dir, opt *options) {
+	f := &t.voice[d]
+	f.dsacks++
+	if t.bulk == nil {
+		t.copies[d].reactions++
+		return
+	}
+	l := &t.bulk.dir[d]
+	for i := range l.agains {
+		a := &l.agains[i]
+		if a.at == 0 || !before(opt.block[0], a.to) || !before(a.from, opt.block[1]) {
+			continue
+		}
+		a.at = 0
+		f.spurious++
+		if a.counted {
+			t.unlose(d)
+		}
+		return
+	}
+	t.copies[d].reactions++
+}
+
+// unlose takes back a loss that was none.
+func (t *talk) unlose(d flow.Dir) {
+	f, l := &t.voice[d], &t.bulk.dir[d]
+	f.lost -= min(f.lost, 1)
+	l.afterTap -= min(l.afterTap, 1)
+	l.events -= min(l.events, 1)
+	if f.lost == 0 {
+		l.maxRun = 0
+	}
+}

@@ -1,0 +1,128 @@
+package ledger
+
+import (
+	"encoding/binary"
+
+	"netwhy/analyze/flow"
+	"netwhy/analyze/tcp"
+)
+
+// A mirror port copies a frame at entry and at exit of a switch, within the time
+// that the switch needs; nothing is sent again that soon. Between two sides of a
+// router, or in a routing loop, the copy has a lower TTL and may come later.
+const (
+	copyWindow   = 2 * millisecond
+	routedWindow = 200 * millisecond
+	// synWindow is the soonest that a SYN is sent again.
+	synWindow   = 100 * millisecond
+	recentSlots = 8
+)
+
+// print is a segment that came by, to recognise its copies.
+type print struct {
+	hash  uint32
+	ttl   uint8
+	at    int64
+	frame uint64
+}
+
+// fingerprint mixes what a copy has in common with its original, and what tells a
+// segment sent again from it: the IP ID and the timestamp.
+func fingerprint(s *tcp.Segment) uint32 {
+	const m = 0x9E3779B97F4A7C15
+	h := uint64(s.Seq)<<32 | uint64(s.Ack)
+	h = (h ^ uint64(s.Flags)<<48 ^ uint64(s.Window)<<32 ^ uint64(s.Len)) * m
+	h ^= h >> 29
+	h = (h ^ uint64(s.IPID)) * m
+	o := s.Options
+	for len(o) >= 8 {
+		h = (h ^ binary.LittleEndian.Uint64(o)) * m
+		o = o[8:]
+	}
+	for _, x := range o {
+		h = (h ^ uint64(x)) * m
+	}
+	h ^= h >> 32
+	return uint32(h) | 1
+}
+
+// copied reports whether a segment is a copy of one that came by, and counts it.
+func (b *Books) copied(r *record, s *tcp.Segment) bool {
+	d := s.Dir & 1
+	hash := fingerprint(s)
+	if r.talk == 0 {
+		since := s.Time - r.stop
+		same := r.print[d] == hash && since >= 0 && (since < copyWindow || s.Flags&tcp.FlagSYN != 0 && since < synWindow)
+		r.print[d] = hash
+		if !same {
+			return false
+		}
+		t := b.talkOf(r)
+		t.remember(r.print[d], d, r.ttl[d], r.stop, r.last)
+		t.copy(s, d, &print{hash: hash, ttl: r.ttl[d], at: r.stop, frame: r.last})
+		return true
+	}
+	t := b.talks.at(r.talk)
+	f := &t.voice[d]
+	for i := range f.recent {
+		p := &f.recent[i]
+		if p.hash != hash {
+			continue
+		}
+		age := s.Time - p.at
+		if age < 0 || age >= copyWindow && (age >= routedWindow || s.TTL >= p.ttl || s.IPv6 || s.IPID == 0) {
+			continue
+		}
+		t.copy(s, d, p)
+		if s.TTL != p.ttl {
+			p.ttl, p.at = min(p.ttl, s.TTL), s.Time
+		}
+		return true
+	}
+	t.remember(hash, d, s.TTL, s.Time, s.Frame)
+	return false
+}
+
+func (t *talk) remember(hash uint32, d flow.Dir, ttl uint8, at int64, frame uint64) {
+	f := &t.voice[d]
+	f.recent[f.recentAt%recentSlots] = print{hash: hash, ttl: ttl, at: at, frame: frame}
+	f.recentAt++
+}
+
+// twins counts the copies of one direction's frames.
+type twins struct {
+	n         uint32
+	reactions uint32 // D-SACKs for what was not sent again
+	apart     int64  // largest distance, ns
+	routed    bool   // they have another TTL
+}
+
+func (t *talk) copy(s *tcp.Segment, d flow.Dir, of *print) {
+	x := &t.copies[d]
+	x.n++
+	x.apart = max(x.apart, s.Time-of.at)
+	x.routed = x.routed || s.TTL != of.ttl
+	ev := t.evidence(MirrorCopies)
+	if ev.Count == 0 && of.frame < s.Frame {
+		ev.Add(of.frame, of.at)
+		ev.Count = 0
+	}
+	ev.Add(s.Frame, s.Time)
+}
+
+// mirrored reports whether the copies were made by the capture and not by the path:
+// both directions have them in like number, or a router stands between the two
+// taps, and no receiver reacted.
+func (t *talk) mirrored(r *record) bool {
+	a, b := &t.copies[0], &t.copies[1]
+	if a.n+b.n == 0 || a.reactions+b.reactions > (a.n+b.n)/20 {
+		return false
+	}
+	if a.routed || b.routed {
+		return true
+	}
+	// Shares of the directions' frames; the path seldom doubles both alike.
+	x := float64(a.n) / float64(max(r.packets[0], 1))
+	y := float64(b.n) / float64(max(r.packets[1], 1))
+	return a.n > 0 && b.n > 0 && min(x, y) >= max(x, y)/2
+}

@@ -1,0 +1,356 @@
+package ledger
+
+import (
+	"netwhy/analyze/flow"
+	"netwhy/analyze/tcp"
+)
+
+// data measures a segment with payload.
+func (t *talk) data(b *Books, r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View, opt *options) {
+	d := s.Dir & 1
+	f := &t.voice[d]
+	seq, end := s.Seq, s.Seq+s.Len
+	if s.Flags&tcp.FlagSYN != 0 {
+		seq, end = seq+1, end+1
+	}
+	f.segments++
+	f.most = max(f.most, s.Len)
+	f.flight = max(f.flight, v.InFlight)
+	if mss := r.agreed(); mss > 0 && s.Len > mss {
+		f.larges++
+		t.prove(LargeSegments, s)
+	}
+	if t.bulk == nil && (f.segments >= bulkFrom || m.Has(tcp.Again|tcp.OutOfOrder|tcp.LostSegment)) {
+		t.grow(b)
+	}
+	if f.firstAt == 0 {
+		f.firstAt = s.Time
+	}
+	// The gap that this segment ends. What waited, waited since the last of its own
+	// direction's segments or since the last news from the other end.
+	gap := s.Time - f.lastAt
+	if f.lastAt == 0 {
+		gap = 0
+	}
+	since := max(f.lastAt, f.ackAt)
+	if f.flags&vHasNext == 0 && m.Has(tcp.LostSegment) && v.Missing > 0 {
+		f.next = seq - v.Missing
+		f.flags |= vHasNext
+	}
+	isNew := f.flags&vHasNext == 0 || before(f.next, end)
+	switch {
+	case isNew && f.flags&vHasNext != 0 && before(seq, f.next) && f.next-seq >= 1:
+		seq = f.next // the part that is new
+		fallthrough
+	case isNew:
+		t.fresh(r, s, opt, seq, end, gap, since)
+	default:
+		t.repeated(r, s, m, opt, seq, end, since)
+	}
+	if gap > 0 && gap < second {
+		f.active += gap
+	}
+	f.lastAt, f.lastBy = max(f.lastAt, s.Time), s.Len
+	f.push = s.Flags&tcp.FlagPSH != 0
+	f.optBytes = uint8(min(len(s.Options), maxOptions))
+	t.v6 = s.IPv6
+}
+
+// maxOptions is the most that a header has room for (RFC 9293, 3.1).
+const maxOptions = 40
+
+// agreed is the largest payload that the handshake allows for; 0: unknown.
+func (r *record) agreed() uint32 {
+	if r.mss[0] == 0 || r.mss[1] == 0 {
+		return 0
+	}
+	return uint32(min(r.mss[0], r.mss[1]))
+}
+
+// fresh takes bytes that nobody had seen before.
+func (t *talk) fresh(r *record, s *tcp.Segment, opt *options, seq, end uint32, gap, since int64) {
+	d := s.Dir & 1
+	f := &t.voice[d]
+	wasFlight := f.inFlight()
+	hadNext := f.flags&vHasNext != 0
+	hole := hadNext && before(f.next, seq)
+	if t.bulk != nil {
+		l := &t.bulk.dir[d]
+		if hole {
+			l.open(f, s, opt)
+		}
+		for i := range int(l.nHoles) {
+			if h := &l.holes[i]; s.Len > smallSegment {
+				h.small = false
+			}
+		}
+		if l.dryAt != 0 {
+			l.dry += max(0, s.Time-l.dryAt)
+			l.dryAt = 0
+		}
+		l.count(s.Time, end-seq)
+	}
+	f.next = end
+	f.flags |= vHasNext
+	f.unique += uint64(end - seq)
+	if f.pendBy == 0 && s.Len > f.passed {
+		f.pend, f.pendBy = end, s.Len
+	}
+	speaking := t.speaking(d)
+	idle := int64(0)
+	if gap >= shortWait && speaking {
+		idle = t.explain(r, s, d, gap, since, wasFlight)
+	} else if f.block != 0 {
+		t.unblock(d)
+	}
+	if gap >= shortWait {
+		f.burst = 0
+	}
+	f.burst += end - seq
+	f.newAt = s.Time
+	t.filled(r, d, s.Time)
+	t.spoke(r, s, d, end, end-seq, gap, idle)
+}
+
+// smallSegment is a payload that any path passes: the smallest IPv6 MTU less the
+// headers (RFC 8200, 5).
+const smallSegment = 1280 - 40 - 20 - 12
+
+// speaking reports whether the direction is in the middle of its turn, so that a
+// gap in it is a wait within the turn.
+func (t *talk) speaking(d flow.Dir) bool {
+	if d == flow.ToServer {
+		return t.turn.state == turnRequest
+	}
+	return t.turn.state == turnResponse
+}
+
+// explain gives the gap before new data of a turn to what it was waited for, and
+// returns how long the sender was idle.
+func (t *talk) explain(r *record, s *tcp.Segment, d flow.Dir, gap, since int64, inFlight uint32) (idle int64) {
+	f := &t.voice[d]
+	now := s.Time
+	switch {
+	case f.block != 0:
+		return t.explainBlocked(r, s, d)
+	case t.stuck(d):
+		t.lossStall(d, since, now)
+		return 0
+	case numberMissing(f, s) && gap >= timerFloor:
+		// IP IDs were used up during the silence: what they numbered was lost
+		// before the tap.
+		f.lost++
+		t.lossStall(d, since, now)
+		t.prove(Loss, s)
+		if t.bulk != nil {
+			l := &t.bulk.dir[d]
+			l.events++
+			l.beforeTap++
+			l.byTimer++
+			l.maxRun = max(l.maxRun, 1)
+		}
+		return 0
+	case t.windowLimited(r, d, gap):
+		t.log.add(waitWindow, d, since, now)
+		f.winWait += now - since
+		f.winMost = max(f.winMost, now-since)
+		f.winTimes++
+		t.prove(WindowFull, s)
+		return 0
+	case inFlight > 0:
+		return 0 // acknowledgements are on their way: the path's time
+	}
+	// Everything sent was acknowledged and there was room. The sender learned of
+	// it half a round trip after the tap, and its data took as long to come.
+	half := t.half(r, d^1)
+	if half == 0 && r.flags&flagMid != 0 {
+		half = t.voice[d].rtt.max
+	}
+	start := since + half
+	if now-start < shortWait || now-start < half/2 {
+		return 0
+	}
+	idle = now - start
+	t.log.add(waitIdle, d, start, now)
+	f.idleWait += idle
+	return idle
+}
+
+// windowLimited reports whether a gap of about a round trip came after a burst of
+// the size of the window. At the receiver's side of the path that is all that shows:
+// its acknowledgements pass the tap at once, and the sender waits for them.
+func (t *talk) windowLimited(r *record, d flow.Dir, gap int64) bool {
+	f, o := &t.voice[d], &t.voice[d^1]
+	trip := t.roundTrip(r)
+	if r.flags&flagSYN == 0 || o.window == 0 || trip == 0 || gap < trip/2 || gap > trip*3/2+shortWait {
+		return false
+	}
+	return f.burst+f.most > o.maxWin && f.burst < o.maxWin+2*f.most
+}
+
+// numberMissing reports whether the sender's IP IDs tell that segments before this
+// one did not reach the tap.
+func numberMissing(f *voice, s *tcp.Segment) bool {
+	// carrier has taken this segment's ID already and counted a jump.
+	return !s.IPv6 && f.jumped
+}
+
+// lossStall notes a wait for something to be sent again.
+func (t *talk) lossStall(d flow.Dir, from, to int64) {
+	if to-from < shortWait {
+		return
+	}
+	f := &t.voice[d]
+	t.log.add(waitLoss, d, from, to)
+	f.lossWait += to - from
+	f.lossMost = max(f.lossMost, to-from)
+}
+
+// repeated takes a segment whose bytes lie below the highest seen: it came late, or
+// was sent again.
+func (t *talk) repeated(r *record, s *tcp.Segment, m tcp.Marks, opt *options, seq, end uint32, since int64) {
+	d := s.Dir & 1
+	f := &t.voice[d]
+	if t.bulk == nil { // a keep-alive with more than one byte, at most
+		return
+	}
+	l := &t.bulk.dir[d]
+	if h, hit := l.fill(seq, end); hit {
+		f.unique += uint64(end - seq)
+		if t.cameLate(r, f, s, opt, &h) {
+			t.overtaken(d, s, s.Time-h.at)
+			return
+		}
+		f.resent++
+		t.prove(Retransmission, s)
+		t.lose(s, d, seq, end, true, since)
+		l.heal(h.at, s.Time)
+		return
+	}
+	f.again += uint64(s.Len)
+	f.resent++
+	t.prove(Retransmission, s)
+	if m.Has(tcp.FastRetransmission) {
+		f.fast++
+	}
+	if l.sackAt != 0 && !before(end, l.sack) {
+		l.sackFix = true
+	}
+	if f.pendBy != 0 && before(seq, f.pend) && s.Len < f.pendBy {
+		f.pendBy = 0 // cut into smaller ones: nobody knows which passed
+	}
+	switch {
+	case f.flags&vHasAck != 0 && !before(f.acked, end):
+		// Acknowledged before: needless, unless the acknowledgement got lost on
+		// its way and the sender waited for its timer.
+		f.spurious++
+		if t.speaking(d) && s.Time-since >= timerFloor {
+			t.lossStall(d, since, s.Time)
+		}
+		return
+	case f.block != 0 && f.shutBy:
+		f.probes++
+		f.probeRun++
+		t.prove(ZeroWindow, s)
+		return
+	}
+	t.attempt(s, d, seq)
+	t.lose(s, d, seq, end, false, since)
+	if l.healFrom == 0 {
+		l.healFrom = s.Time
+	}
+	l.healTo = f.next
+}
+
+// cameLate tells a segment that was overtaken from one that was sent again: by its
+// IP ID, its timestamp, or by having come too soon for a retransmission.
+func (t *talk) cameLate(r *record, f *voice, s *tcp.Segment, opt *options, h *hole) bool {
+	if !s.IPv6 && f.numbered() {
+		return int16(s.IPID-h.id) < 0
+	}
+	if opt.stamped && h.stamped && opt.value != h.stamp {
+		return int32(opt.value-h.stamp) < 0
+	}
+	limit := int64(reorderBlind)
+	if trip := t.roundTrip(r); trip > 0 {
+		limit = min(trip*3/4, reorderCap)
+	}
+	return s.Time-h.at < limit
+}
+
+// attempt counts how often one segment was sent without any answer.
+func (t *talk) attempt(s *tcp.Segment, d flow.Dir, seq uint32) {
+	f := &t.voice[d]
+	if f.tries == 0 || f.trySeq != seq {
+		f.tries, f.trySeq, f.tryBytes = 1, seq, s.Len
+		f.tryAt, f.tryIdle = f.lastAt, 0
+		if t.quiet > 0 && t.quietDir == d && t.quietEnd <= f.lastAt {
+			f.tryIdle = t.quiet
+		}
+	}
+	f.tries++
+	f.tryBytes = min(f.tryBytes, s.Len)
+	t.prove(Unanswered, s)
+	if f.tries > 3 && s.Len > smallSegment && t.bulk != nil {
+		if l := &t.bulk.dir[d]; l.large == 0 || s.Len < l.large {
+			l.large = s.Len
+		}
+		t.prove(PMTUBlackHole, s)
+	}
+}
+
+// lose counts a lost segment and what it cost.
+func (t *talk) lose(s *tcp.Segment, d flow.Dir, seq, end uint32, beforeTap bool, since int64) {
+	f, l := &t.voice[d], &t.bulk.dir[d]
+	f.lost++
+	t.prove(Loss, s)
+	if beforeTap {
+		l.beforeTap++
+	} else {
+		l.afterTap++
+	}
+	if l.lostAt != 0 && l.lostSeq == seq && s.Time-l.lostAt < second {
+		l.run++
+	} else {
+		l.run = 1
+		l.events++
+	}
+	l.maxRun = max(l.maxRun, l.run)
+	l.lostSeq, l.lostAt = end, s.Time
+	a := &l.agains[l.next%maxAgains]
+	l.next++
+	*a = again{from: seq, to: end, at: s.Time, counted: true}
+	if s.Time-since >= shortWait {
+		a.stalled = s.Time - since
+		t.lossStall(d, since, s.Time)
+	}
+	if quiet := s.Time - max(f.lastAt, t.voice[d^1].heard); quiet >= timerFloor {
+		f.timeouts++
+		f.backoffRun++
+		f.backoff = max(f.backoff, f.backoffRun)
+		f.timerWait += quiet
+		f.timerMost = max(f.timerMost, quiet)
+		l.byTimer++
+		t.prove(Timeout, s)
+	}
+}
+
+// beyond looks at a segment without payload: it too shows that bytes are missing.
+func (t *talk) beyond(b *Books, s *tcp.Segment, opt *options) {
+	f := &t.voice[s.Dir&1]
+	if f.flags&vHasNext == 0 || s.Flags&tcp.FlagSYN != 0 {
+		if s.Flags&tcp.FlagSYN == 0 {
+			f.next = s.Seq
+			f.flags |= vHasNext
+		}
+		return
+	}
+	if !before(f.next, s.Seq) {
+		return
+	}
+	t.grow(b).dir[s.Dir&1].open(f, s, opt)
+	f.next = s.Seq
+	if s.Flags&tcp.FlagFIN != 0 {
+		f.next++
+	}
+}

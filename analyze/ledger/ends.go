@@ -1,0 +1,222 @@
+package ledger
+
+import (
+	"math"
+	"net/netip"
+
+	"netwhy/analyze/flow"
+	"netwhy/analyze/tcp"
+)
+
+// handshake follows SYNs, FINs and the first RST in the record. It returns whether
+// the segment needs a talk.
+func (b *Books) handshake(r *record, s *tcp.Segment, v *tcp.View) (more bool) {
+	d := s.Dir & 1
+	switch s.Flags & (tcp.FlagSYN | tcp.FlagACK | tcp.FlagRST) {
+	case tcp.FlagSYN:
+		if r.syns == 0 {
+			if r.packets[0]+r.packets[1] == 1 {
+				r.flags |= flagSYN
+			}
+			r.handshakeOptions(s)
+			if s.Flags&(tcp.FlagECE|tcp.FlagCWR) == tcp.FlagECE|tcp.FlagCWR {
+				r.flags |= flagECNSetup
+			}
+			if s.Len > 0 {
+				r.flags |= flagFastOpen
+			}
+		} else {
+			more = true
+		}
+		r.syns = uint8(min(int(r.syns)+1, math.MaxUint8))
+	case tcp.FlagSYN | tcp.FlagACK:
+		if r.synAcks == 0 {
+			r.synAck = s.Time
+			r.handshakeOptions(s)
+			if r.flags&flagECNSetup != 0 && s.Flags&tcp.FlagECE != 0 {
+				r.flags |= flagECN // RFC 3168, 6.1.1
+			}
+		} else {
+			more = true
+		}
+		r.synAcks = uint8(min(int(r.synAcks)+1, math.MaxUint8))
+	default:
+		if r.ready == 0 && v.Established && r.synAck != 0 && d == flow.ToServer && s.Flags&tcp.FlagRST == 0 {
+			r.ready = s.Time
+		}
+	}
+	if v.Established {
+		r.flags |= flagEstablished
+	}
+	if v.MidStream {
+		r.flags |= flagMid
+	}
+	if v.ClientKnown {
+		r.flags |= flagKnown
+	}
+	if s.Flags&tcp.FlagFIN != 0 {
+		r.flags |= side(flagFin, d)
+		if r.flags&(flagRst|flagRstServer) == 0 {
+			r.end, r.endAt, r.endTTL, r.endSide = s.Frame, s.Time, s.TTL, d
+		}
+	}
+	if s.Flags&tcp.FlagRST != 0 {
+		if r.flags&(flagRst|flagRstServer) == 0 {
+			r.end, r.endAt, r.endTTL, r.endSide = s.Frame, s.Time, s.TTL, d
+			if r.flags&flagSYN != 0 && r.synAck == 0 && d == flow.ToClient && !v.MidStream && r.flags&flagEstablished == 0 {
+				r.flags |= flagRefused
+			}
+		}
+		r.flags |= side(flagRst, d)
+	}
+	return more
+}
+
+// retry notes repeated SYNs and SYN-ACKs, which the record has counted.
+func (t *talk) retry(r *record, s *tcp.Segment) {
+	switch s.Flags & (tcp.FlagSYN | tcp.FlagACK | tcp.FlagRST) {
+	case tcp.FlagSYN:
+		ev := t.evidence(SYNRetry)
+		if ev.Count == 0 {
+			ev.Add(r.first, r.start)
+		}
+		ev.Add(s.Frame, s.Time)
+		if r.synAck == 0 {
+			t.synAt = s.Time
+		}
+	case tcp.FlagSYN | tcp.FlagACK:
+		t.prove(SYNACKRetry, s)
+		t.sackAt = s.Time
+	}
+}
+
+// resets is what is known of the RSTs of a connection.
+type resets struct {
+	n          uint32
+	frame      uint64
+	at         int64
+	last       int64 // last payload before the first
+	side       flow.Dir
+	phase      turnState
+	ttl        uint8
+	closing    bool // a FIN of that side came before
+	lateData   bool // and data of the other side after that
+	finAny     bool
+	answered   bool // it answers data (or a keep-alive) that came after silence
+	keepAlive  bool
+	idle       int64 // that silence
+	took       int64 // data to RST
+	unacked    uint32
+	reqBytes   uint64
+	respBytes  uint64
+	zeroWindow bool
+	pushing    bool // the server was in the middle of a message
+	moving     bool // data had come just before
+
+	// what does not fit the host in whose name they came
+	odd      uint32
+	oddTTL   uint8
+	realTTL  uint8
+	oddID    bool
+	oddByTTL bool
+	oddSides uint8
+	oddSide  flow.Dir
+	oddFrame uint64
+	oddAt    int64
+	oddPhase turnState
+	payloads uint32
+	wentOn   uint32 // segments of the same side afterwards
+	seenSide uint8  // sides that a RST came from
+}
+
+// reset notes a RST.
+func (t *talk) reset(r *record, s *tcp.Segment) {
+	d := s.Dir & 1
+	f, o, x := &t.voice[d], &t.voice[d^1], &t.resets
+	x.n++
+	x.seenSide |= 1 << d
+	t.prove(Reset, s)
+	t.misfit(s)
+	if x.n > 1 {
+		return
+	}
+	x.frame, x.at, x.side, x.ttl = s.Frame, s.Time, d, s.TTL
+	x.phase = t.turn.state
+	x.last = t.rec
+	x.closing = f.flags&vFin != 0
+	x.finAny = (f.flags|o.flags)&vFin != 0
+	x.lateData = x.closing && o.lastAt > 0 && o.lastAt > r.endAt && r.flags&side(flagFin, d) != 0
+	x.unacked = o.inFlight()
+	if d == flow.ToClient && f.inFlight() > 0 {
+		x.unacked = max(x.unacked, f.inFlight())
+	}
+	x.reqBytes, x.respBytes = t.turn.reqBytes, t.turn.respBytes
+	x.zeroWindow = s.Window == 0 && s.Seq == f.next
+	x.pushing = t.cutShort(r)
+	x.moving = t.rec != 0 && s.Time-t.rec < max(2*t.roundTrip(r), 50*millisecond)
+	// Was it the answer to the first words after a silence?
+	if t.quiet != 0 && t.quietDir == d^1 && f.heard < t.quietEnd {
+		x.answered, x.idle, x.took = true, t.quiet, s.Time-max(o.lastAt, o.keepAt)
+		x.keepAlive = o.keepRun > 0 && o.keepAt >= t.quietEnd
+		if x.keepAlive {
+			x.idle = max(x.idle, o.keepIdle)
+		}
+		ev := t.evidence(ResetAfterIdle)
+		if ev.Count == 0 {
+			ev.Add(t.quietFrame, t.quietEnd)
+		}
+		ev.Add(s.Frame, s.Time)
+	}
+}
+
+// misfit compares a RST with what its host's other segments look like.
+func (t *talk) misfit(s *tcp.Segment) {
+	d := s.Dir & 1
+	f, x := &t.voice[d], &t.resets
+	if f.flags&vHeard == 0 || f.ttls == 0 {
+		return
+	}
+	gone := max(int(s.TTL), int(f.ttl)) - min(int(s.TTL), int(f.ttl))
+	byTTL := gone >= 2
+	byID := !s.IPv6 && f.numbered() && s.IPID != 0 && s.IPID-f.lastID > maxMissing && f.lastID-s.IPID > maxMissing
+	if !byTTL && !byID {
+		return
+	}
+	if x.odd == 0 {
+		x.oddTTL, x.realTTL, x.oddSide = s.TTL, f.ttl, d
+		x.oddFrame, x.oddAt, x.oddPhase = s.Frame, s.Time, t.turn.state
+		x.payloads = t.voice[0].segments + t.voice[1].segments
+		x.oddByTTL = byTTL
+		x.oddID = byID
+	}
+	x.odd++
+	x.oddSides |= 1 << d
+	x.oddByTTL = x.oddByTTL || byTTL
+	x.oddID = x.oddID || byID
+	t.prove(ResetInjected, s)
+}
+
+// afterReset notes what a host sends after a RST in its name.
+func (t *talk) afterReset(s *tcp.Segment) {
+	x := &t.resets
+	if x.n == 0 || x.seenSide&(1<<(s.Dir&1)) == 0 || s.Flags&tcp.FlagRST != 0 {
+		return
+	}
+	if s.Len > 0 || s.Flags&tcp.FlagACK != 0 && s.Time-x.at > 0 {
+		x.wentOn++
+	}
+}
+
+// icmp is what ICMP errors said of a connection.
+type icmp struct {
+	n          uint32
+	kind, code uint8
+	v6         bool
+	fromPeer   bool
+	connecting bool
+	toServer   bool
+	mtu        uint16
+	from       netip.Addr
+	at         int64
+	mended     int64 // time of the next progress; 0: none
+}

@@ -1,0 +1,308 @@
+package ledger
+
+import (
+	"netwhy/analyze/conn"
+	"netwhy/analyze/finding"
+	"netwhy/analyze/flow"
+)
+
+// connecting tells of handshakes that failed or took more than one attempt.
+func (p *report) connecting() {
+	r, t := p.r, p.t
+	answered := r.flags&flagSeenServer != 0
+	if r.flags&flagRefused != 0 {
+		// Several SYNs may have been refused: each by its own RST.
+		p.say(Refused, p.usual(Refused), p.pair(at{r.first, r.start}, at{r.end, r.endAt}),
+			millis(r.endAt-max(r.start, t.synAt)), count(r.endTTL), count(hops(r.endTTL)), count(r.syns))
+	}
+	if r.flags&flagSYN == 0 {
+		return
+	}
+	waited := max(t.synAt, r.start) - r.start
+	if r.syns > 1 {
+		ev := t.proof(SYNRetry)
+		p.say(SYNRetry, p.either(SYNRetry, waited >= costlyStall), ev, count(r.syns), seconds(waited), yes(answered))
+	}
+	if r.synAcks > 1 {
+		first := t.sackAt - r.synAck
+		ev := t.proof(SYNACKRetry)
+		p.say(SYNACKRetry, p.usual(SYNACKRetry), ev, count(r.synAcks), seconds(first), yes(r.ready != 0))
+	}
+	if p.final && !answered && r.flags&flagRst == 0 && t.icmp.n == 0 && (r.syns > 1 || p.b.latest-r.start >= second) {
+		ev := t.proof(SYNRetry)
+		if ev == nil {
+			ev = p.pair(at{r.first, r.start})
+		}
+		p.say(NoAnswer, p.usual(NoAnswer), ev,
+			count(r.syns), seconds(waited), seconds(max(p.b.latest, r.stop)-r.start), count(r.ttl[flow.ToServer]))
+	}
+	if t.icmp.n > 0 {
+		p.icmpError()
+	}
+	if r.flags&flagFastOpenFailed != 0 {
+		p.say(FastOpenFailed, finding.Info, p.pair(at{r.first, r.start}), count(r.bytes[flow.ToServer]))
+	}
+	if lowMSS(r) {
+		p.say(LowMSS, finding.Info, p.pair(at{r.first, r.start}), count(r.mss[0]), count(r.mss[1]))
+	}
+}
+
+// usualMSS4 and usualMSS6 are what an MTU of 1500 leaves (RFC 6691).
+const (
+	usualMSS4 = 1460
+	usualMSS6 = 1440
+)
+
+func lowMSS(r *record) bool {
+	for _, m := range r.mss {
+		if m != 0 && m < usualMSS6 {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *report) pair(frames ...at) *finding.Evidence {
+	ev := proof(frames...)
+	return &ev
+}
+
+// hops is how many routers a packet passed, if it began with a usual TTL.
+func hops(ttl uint8) int {
+	for _, first := range []uint8{64, 128, 255} {
+		if ttl <= first {
+			return int(first - ttl)
+		}
+	}
+	return 0
+}
+
+func (p *report) icmpError() {
+	x, r := &p.t.icmp, p.r
+	stop := x.mended
+	if stop == 0 {
+		stop = max(r.stop, x.at)
+	}
+	fatal := r.flags&flagEstablished == 0
+	p.say(ICMPError, p.usual(ICMPError), p.t.proof(ICMPError),
+		count(x.kind), count(x.code), yes(x.v6), words(x.reason()), words(x.from.String()), yes(x.fromPeer), count(x.mtu),
+		yes(x.connecting), yes(fatal), count(x.n), yes(x.toServer), seconds(max(0, stop-x.at)))
+}
+
+// icmpReasons names type and code of the errors (RFC 792, 1122 3.2.2.1, 1812 5.2.7).
+func (x *icmp) reason() string {
+	if x.v6 {
+		return x.reason6()
+	}
+	switch x.kind {
+	case 3:
+		switch x.code {
+		case 0, 6, 8, 11:
+			return "net-unreachable"
+		case 1, 7, 12:
+			return reasonHost
+		case 2:
+			return "protocol-unreachable"
+		case 3:
+			return reasonPort
+		case 4:
+			return "fragmentation-needed"
+		case 9, 10, 13, 14, 15:
+			return reasonAdmin
+		}
+		return "unreachable"
+	case 4:
+		return "source-quench"
+	case 5:
+		return "redirect"
+	case 11:
+		return reasonTime
+	case 12:
+		return "parameter-problem"
+	}
+	return "other"
+}
+
+const (
+	reasonHost  = "host-unreachable"
+	reasonPort  = "port-unreachable"
+	reasonAdmin = "admin-prohibited"
+	reasonTime  = "time-exceeded"
+)
+
+// reason6 names those of ICMPv6 (RFC 4443, 3).
+func (x *icmp) reason6() string {
+	switch x.kind {
+	case 1:
+		switch x.code {
+		case 0:
+			return "no-route"
+		case 1, 5, 6:
+			return reasonAdmin
+		case 3:
+			return reasonHost
+		case 4:
+			return reasonPort
+		}
+		return "unreachable"
+	case 2:
+		return "packet-too-big"
+	case 3:
+		return reasonTime
+	case 4:
+		return "parameter-problem"
+	}
+	return "other"
+}
+
+// dying tells how an established connection was cut off or died.
+func (p *report) dying() {
+	if p.t.resets.n > 0 && p.r.flags&flagRefused == 0 {
+		p.reset()
+	}
+	for d := range flow.Dir(2) {
+		p.unanswered(d)
+		p.deadKeepAlives(d)
+	}
+}
+
+// requests is how many exchanges there were.
+func (p *report) requests() uint32 {
+	y, _ := p.t.tally()
+	return y.n
+}
+
+func (p *report) phase() (phase string, mid bool) {
+	x := &p.t.resets
+	y, _ := p.t.tally()
+	switch {
+	case p.r.flags&flagEstablished == 0:
+		return PhaseConnect, false
+	case x.lateData:
+		return PhaseLateData, false
+	case x.closing:
+		return PhaseClosing, false
+	case x.answered:
+		return PhaseIdle, false
+	}
+	switch x.phase {
+	case turnRequest:
+		if x.moving && x.side == flow.ToServer || x.unacked > 0 {
+			return PhaseRequest, true
+		}
+		return PhaseWait, true
+	case turnResponse, turnPush:
+		cut := x.pushing || x.unacked > 0 && x.side == flow.ToClient
+		if p.t.told.any {
+			cut = y.incomplete
+		}
+		if cut {
+			return PhaseResponse, true
+		}
+	case turnNone:
+	}
+	if x.finAny {
+		return PhaseClosing, false
+	}
+	return PhaseIdle, false
+}
+
+func (p *report) reset() {
+	t, r, x := p.t, p.r, &p.t.resets
+	phase, mid := p.phase()
+	f := &t.voice[x.side]
+	peerTTL := f.ttl
+	if f.ttls == 0 {
+		peerTTL = 0
+	}
+	sev := finding.Info
+	if mid {
+		sev = finding.Notice
+	}
+	var after int64
+	if x.last > 0 {
+		after = x.at - x.last
+	}
+	p.say(Reset, sev, t.proof(Reset),
+		words(sender(x.side)), bySender(x.side), words(phase), yes(mid), seconds(after), count(x.unacked),
+		count(x.reqBytes), count(x.respBytes), count(x.n), count(x.ttl), count(peerTTL), seconds(x.at-r.start),
+		count(p.requests()), yes(r.flags&flagEstablished != 0), yes(x.finAny))
+	odd := x.odd > 0
+	if odd || x.wentOn >= 3 && !x.finAny {
+		p.injected(phase)
+	}
+	if x.answered && r.flags&flagEstablished != 0 {
+		p.say(ResetAfterIdle, p.usual(ResetAfterIdle), t.proof(ResetAfterIdle),
+			seconds(x.idle), millis(x.took), millis(t.half(r, x.side^1)), count(x.ttl), count(peerTTL),
+			yes(peerTTL != 0 && peerTTL != x.ttl), words(sender(x.side)), bySender(x.side), yes(x.keepAlive),
+			count(p.requests()), yes(x.zeroWindow))
+	}
+}
+
+func (p *report) injected(phase string) {
+	t, x := p.t, &p.t.resets
+	ttl, real, side, when, n := x.oddTTL, x.realTTL, x.oddSide, x.oddAt, x.odd
+	ev := t.proof(ResetInjected)
+	if n == 0 {
+		f := &t.voice[x.side]
+		ttl, real, side, when, n = x.ttl, f.ttl, x.side, x.at, x.n
+		ev = t.proof(Reset)
+	}
+	var after int64
+	if x.last > 0 {
+		after = when - x.last
+	}
+	idle := int64(0)
+	if x.answered {
+		idle = x.idle
+	}
+	p.say(ResetInjected, p.usual(ResetInjected), ev,
+		count(n), count(ttl), count(real), yes(x.oddByTTL), yes(x.oddID), count(x.wentOn), yes(x.oddSides == 3),
+		words(sender(side)), bySender(side), words(phase), count(x.payloads), millis(after), seconds(idle))
+}
+
+// ended says how it ended for a side that waits for d's acknowledgements.
+func (p *report) ended(d flow.Dir) string {
+	r, t := p.r, p.t
+	switch {
+	case t.voice[d^1].heard > t.voice[d].tryAt && t.voice[d].tries == 0:
+		return EndedRecovered
+	case r.flags&(flagRst|flagRstServer) != 0:
+		return EndedReset
+	case r.flags&side(flagFin, d) != 0:
+		return EndedClosed
+	case p.end == conn.EndIdle:
+		return EndedSilence
+	}
+	return EndedCapture
+}
+
+// unanswered tells of data that was sent again and again into silence.
+func (p *report) unanswered(d flow.Dir) {
+	t := p.t
+	f, o := &t.voice[d], &t.voice[d^1]
+	const attempts = 3
+	if f.tries < attempts || f.inFlight() == 0 || !before(f.acked, f.trySeq+1) || p.r.flags&flagEstablished == 0 {
+		return
+	}
+	if !t.dead(d) && !(t.resets.n > 0 && o.heard < f.tryAt) {
+		return
+	}
+	p.say(Unanswered, p.usual(Unanswered), t.proof(Unanswered),
+		seconds(f.tryIdle), count(f.tries), seconds(t.last-f.tryAt), count(f.tryBytes), count(f.passed),
+		words(receiver(d)), byReceiver(d), words(p.ended(d)), count(p.requests()), count(f.keepRun), yes(o.heard > f.tryAt))
+}
+
+// deadKeepAlives tells of probes without answer.
+func (p *report) deadKeepAlives(d flow.Dir) {
+	f, o := &p.t.voice[d], &p.t.voice[d^1]
+	if f.keepRun < 2 && !(f.keepRun == 1 && p.r.flags&side(flagRst, d) != 0) {
+		return
+	}
+	if o.heard >= f.keepAt {
+		return
+	}
+	p.say(KeepAliveDead, p.usual(KeepAliveDead), p.t.proof(KeepAliveDead),
+		count(f.keepRun), seconds(p.t.last-o.heard), seconds(f.keepIdle), words(receiver(d)), byReceiver(d),
+		words(p.ended(d)), count(p.requests()))
+}

@@ -1,0 +1,214 @@
+package ledger
+
+import (
+	"encoding/binary"
+
+	"netwhy/analyze/conn"
+	"netwhy/analyze/tcp"
+)
+
+// rtt gathers the round trips between the tap and one end: from its data's passing
+// the tap to the acknowledgement's (Karn's rule applied by the tracker).
+type rtt struct {
+	min, max int64 // ns; min 0: no sample
+	last     int64
+	change   int64 // sum of the differences of successive samples, ns
+	smooth   int64 // of pure ACKs, 1/8 of each new one (RFC 6298, 2.3)
+	quick    int64 // smallest of pure ACKs
+	kept     kept
+	few      [fewSamples]uint32 // µs
+}
+
+const (
+	fewSamples  = 8
+	manySamples = 64
+)
+
+// add notes a sample. pure tells that the acknowledgement came alone, so that it
+// did not wait for an answer.
+func (r *rtt) add(many []uint32, ns int64, pure bool) {
+	if ns <= 0 {
+		return
+	}
+	if r.min == 0 || ns < r.min {
+		r.min = ns
+	}
+	r.max = max(r.max, ns)
+	if r.kept.seen > 0 {
+		r.change += max(ns-r.last, r.last-ns)
+	}
+	r.last = ns
+	if pure {
+		if r.smooth == 0 {
+			r.smooth = ns
+		} else {
+			r.smooth += (ns - r.smooth) / 8
+		}
+		if r.quick == 0 || ns < r.quick {
+			r.quick = ns
+		}
+	}
+	if many != nil {
+		r.kept.add(many, micros(ns))
+	} else {
+		r.kept.add(r.few[:], micros(ns))
+	}
+}
+
+// samples returns those kept.
+func (r *rtt) samples(many []uint32) []uint32 {
+	if many != nil {
+		return many[:r.kept.n]
+	}
+	return r.few[:r.kept.n]
+}
+
+func (r *rtt) summary(many []uint32) conn.RTT {
+	s := r.samples(many)
+	out := conn.RTT{
+		Samples: r.kept.seen, Min: r.min, Max: r.max,
+		Median: int64(quantile(s, 0.5)) * microsecond, P95: int64(quantile(s, 0.95)) * microsecond,
+	}
+	out.Median = max(min(out.Median, out.Max), out.Min) // microseconds are coarser than Min and Max
+	out.P95 = max(min(out.P95, out.Max), out.Min)
+	if r.kept.seen > 1 {
+		out.Jitter = r.change / int64(r.kept.seen-1)
+	}
+	return out
+}
+
+// echo measures round trips by TCP timestamps (RFC 7323, 4): a value that one end
+// sent, until the other end returns it. It sees the round trip on the far side of
+// the tap even when data flows only towards the tap. One value is under way at a
+// time, which gives about a sample a round trip.
+type echo struct {
+	value uint32
+	busy  bool
+	at    int64 // when value passed the tap
+	last  int64 // last segment of the other end
+	gap   int64 // longest silence of the other end since then
+}
+
+// leave notes a segment that carries the timestamp value.
+func (e *echo) leave(value uint32, at int64) {
+	if e.busy || value == e.value {
+		return
+	}
+	*e = echo{value: value, busy: true, at: at, last: at}
+}
+
+// back takes a segment of the other end that echoes a value and returns a sample,
+// or 0. The other end answers only when it has something to send: a sample counts
+// only if the other end was sending all the while, so that what it shows is the
+// path and not a pause.
+func (e *echo) back(echoed uint32, at int64) int64 {
+	if !e.busy {
+		return 0
+	}
+	e.gap = max(e.gap, at-e.last)
+	e.last = at
+	if int32(echoed-e.value) < 0 {
+		return 0
+	}
+	e.busy = false
+	took := at - e.at
+	if echoed != e.value || e.gap > took/2 {
+		return 0
+	}
+	return took
+}
+
+// options are what the books read of a segment's options.
+type options struct {
+	value, echo uint32    // timestamps
+	stamped     bool      // there are timestamps
+	blocks      int       // SACK blocks
+	block       [2]uint32 // the first of them
+	second      [2]uint32 // the second of them
+}
+
+// Kinds of TCP options (IANA).
+const (
+	kindEnd   = 0
+	kindNop   = 1
+	kindMSS   = 2
+	kindScale = 3
+	kindSACKs = 4
+	kindSACK  = 5
+	kindStamp = 8
+)
+
+// parse reads timestamps and SACK blocks. The usual layout (RFC 7323, appendix A)
+// comes first.
+func (o *options) parse(b []byte) {
+	o.stamped, o.blocks = false, 0
+	if len(b) >= 12 && b[0] == kindNop && b[1] == kindNop && b[2] == kindStamp && b[3] == 10 {
+		o.value, o.echo, o.stamped = binary.BigEndian.Uint32(b[4:]), binary.BigEndian.Uint32(b[8:]), true
+		b = b[12:]
+	}
+	for len(b) > 0 {
+		switch b[0] {
+		case kindEnd:
+			return
+		case kindNop:
+			b = b[1:]
+			continue
+		}
+		if len(b) < 2 || b[1] < 2 || int(b[1]) > len(b) {
+			return
+		}
+		switch {
+		case b[0] == kindStamp && b[1] == 10:
+			o.value, o.echo, o.stamped = binary.BigEndian.Uint32(b[2:]), binary.BigEndian.Uint32(b[6:]), true
+		case b[0] == kindSACK && b[1] >= 10:
+			o.blocks = int(b[1]-2) / 8
+			o.block = [2]uint32{binary.BigEndian.Uint32(b[2:]), binary.BigEndian.Uint32(b[6:])}
+			if o.blocks > 1 {
+				o.second = [2]uint32{binary.BigEndian.Uint32(b[10:]), binary.BigEndian.Uint32(b[14:])}
+			}
+		}
+		b = b[b[1]:]
+	}
+}
+
+// duplicate reports whether the first SACK block tells of bytes received twice
+// (RFC 2883, 4): they are below the acknowledgement or inside the second block.
+func (o *options) duplicate(ack uint32) bool {
+	if o.blocks == 0 {
+		return false
+	}
+	if before(o.block[0], ack) {
+		return true
+	}
+	return o.blocks > 1 && !before(o.block[0], o.second[0]) && !before(o.second[1], o.block[1])
+}
+
+// handshakeOptions reads what a SYN or SYN-ACK offers.
+func (r *record) handshakeOptions(s *tcp.Segment) {
+	d := s.Dir & 1
+	r.scale[d] = -1
+	for b := s.Options; len(b) > 0; {
+		switch b[0] {
+		case kindEnd:
+			return
+		case kindNop:
+			b = b[1:]
+			continue
+		}
+		if len(b) < 2 || b[1] < 2 || int(b[1]) > len(b) {
+			return
+		}
+		switch {
+		case b[0] == kindMSS && b[1] == 4:
+			r.mss[d] = binary.BigEndian.Uint16(b[2:])
+		case b[0] == kindScale && b[1] == 3:
+			r.scale[d] = int8(min(b[2], 14)) // RFC 7323, 2.3
+		case b[0] == kindSACKs && b[1] == 2:
+			r.flags |= side(flagSACK, d)
+		}
+		b = b[b[1]:]
+	}
+}
+
+// before reports whether a comes before b in sequence space (RFC 9293, 3.4).
+func before(a, b uint32) bool { return int32(a-b) < 0 }

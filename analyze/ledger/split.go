@@ -1,0 +1,249 @@
+package ledger
+
+import (
+	"netwhy/analyze/conn"
+	"netwhy/analyze/flow"
+)
+
+const (
+	// delayedAck is the longest that a receiver holds an ACK back in practice
+	// (RFC 9293, 3.8.6.3 allows 500 ms; Linux 40 to 200 ms, Windows 200 ms).
+	delayedAck = 200 * millisecond
+	// contiguous is the longest pause of the client before its first request for
+	// which connecting counts as a part of that request.
+	contiguous = second
+	// slowThink is the shortest think time that is told as slow.
+	slowThink = 200 * millisecond
+	// pollThink is a wait that looks like a long poll.
+	pollThink = 20 * second
+
+	protoDNS = "dns"
+)
+
+// account splits an exchange's time and adds it to a tally.
+func (t *talk) account(r *record, e *conn.Exchange, y *tally, greeting bool) {
+	if e.Protocol == protoTLS {
+		t.tlsAt[1] = max(t.tlsAt[1], e.RespEnd)
+		t.split(r, e, true)
+		return
+	}
+	rtt := t.split(r, e, !y.any)
+	y.any = true
+	y.n++
+	if e.Failed {
+		y.failed++
+	}
+	y.incomplete = !e.Complete
+	l := &e.Ledger
+	think := l.Part[conn.ServerThink]
+	lost := avoidable(l)
+	y.thinking += think
+	y.total += l.Total
+	y.lost += lost
+	y.path += l.Part[conn.Path]
+	if l.Part[conn.Path] > 0 {
+		y.trips++
+	}
+	for p, ns := range l.Part {
+		y.parts.Add(conn.Part(p), ns)
+	}
+	y.kept.add(y.think[:], micros(think))
+	if think >= slowThink && think >= 4*t.roundTrip(r) && e.RespStart != 0 {
+		y.slow++
+		y.slowly += think
+		if think >= pollThink {
+			y.polls++
+		}
+		t.proveThink(e)
+	}
+	if w := &y.worst; think > w.think && e.RespStart != 0 {
+		*w = slowest{
+			think: think, wait: e.RespStart - e.ReqEnd, rtt: rtt, greeting: greeting,
+			reqBytes: e.ReqBytes, respBytes: e.RespBytes, reqLast: e.ReqLast, answer: e.RespFrame,
+			reqAt: e.ReqEnd, answerAt: e.RespStart,
+		}
+		if e.AckFrame != 0 && e.AckFrame != e.RespFrame {
+			w.ackFrame, w.ack = e.AckFrame, e.AckTime-e.ReqEnd
+		}
+	}
+	t.keepWorst(e, y, lost)
+}
+
+// keepWorst remembers the exchange that lost most.
+func (t *talk) keepWorst(e *conn.Exchange, y *tally, lost int64) {
+	i := 0
+	if y == &t.told {
+		i = 1
+	}
+	if t.worst[i] != nil && lost <= y.longest {
+		return
+	}
+	y.longest = lost
+	if t.worst[i] == nil {
+		t.worst[i] = new(conn.Exchange)
+	}
+	*t.worst[i] = *e
+}
+
+// avoidable is what nobody should have had to wait for.
+func avoidable(l *conn.Ledger) int64 {
+	return l.Part[conn.ServerThink] + l.Part[conn.LossStall] + l.Part[conn.WindowStall] + l.Part[conn.SenderIdle]
+}
+
+// proveThink notes the frames that show that the server thought.
+func (t *talk) proveThink(e *conn.Exchange) {
+	ev := t.evidence(SlowServer)
+	ev.Add(e.ReqLast, e.ReqEnd)
+	n := ev.Count
+	if e.AckFrame > e.ReqLast && e.AckFrame < e.RespFrame {
+		ev.Add(e.AckFrame, e.AckTime)
+	}
+	if e.RespFrame > e.ReqLast {
+		ev.Add(e.RespFrame, e.RespStart)
+	}
+	ev.Count = n
+}
+
+// split gives every nanosecond of an exchange to one part of its ledger and returns
+// the round trip that it took off the wait. first tells that connection and
+// handshakes belong to it.
+func (t *talk) split(r *record, e *conn.Exchange, first bool) (rtt int64) {
+	t.findAck(e)
+	l := &e.Ledger
+	*l = conn.Ledger{}
+	a := e.ReqStart
+	b := max(a, e.ReqEnd)
+	c := max(b, e.RespStart)
+	if e.RespStart == 0 {
+		c = max(b, r.stop)
+	}
+	d := max(c, e.RespEnd)
+	if first {
+		t.prefix(r, l, a, e.Protocol == protoTLS)
+	}
+	switch e.Protocol {
+	case protoDNS:
+		l.Add(conn.DNS, d-a)
+		return 0
+	case protoTLS:
+		w := t.log.within(a, d)
+		l.Add(conn.LossStall, w[waitLoss])
+		l.Add(conn.WindowStall, w[waitWindow])
+		l.Add(conn.TLS, d-a-w[waitLoss]-w[waitWindow])
+		return 0
+	}
+	t.spread(l, a, b, conn.RequestSend)
+	w := t.log.within(b, c)
+	l.Add(conn.LossStall, w[waitLoss])
+	l.Add(conn.WindowStall, w[waitWindow])
+	rest := c - b - w[waitLoss] - w[waitWindow]
+	rtt = min(rest, t.pathOf(r, e, rest, w[waitLoss]))
+	l.Add(conn.Path, rtt)
+	l.Add(conn.ServerThink, rest-rtt)
+	t.spread(l, c, d, conn.Transfer)
+	return rtt
+}
+
+// spread gives an interval in which bytes were sent to its waits, and the rest to a
+// part.
+func (t *talk) spread(l *conn.Ledger, from, to int64, rest conn.Part) {
+	if to <= from {
+		return
+	}
+	w := t.log.within(from, to)
+	l.Add(conn.LossStall, w[waitLoss])
+	l.Add(conn.WindowStall, w[waitWindow])
+	l.Add(conn.SenderIdle, w[waitIdle])
+	l.Add(rest, to-from-w[waitLoss]-w[waitWindow]-w[waitIdle])
+}
+
+// pathOf is the round trip between the tap and the server that the wait for an
+// answer holds, of which loss was given away already.
+func (t *talk) pathOf(r *record, e *conn.Exchange, rest, loss int64) int64 {
+	known := t.half(r, flow.ToServer)
+	if r.flags&flagUDP != 0 {
+		return rest // nothing tells the path from the server
+	}
+	if known == 0 && e.AckFrame == 0 {
+		return rest
+	}
+	estimate := known
+	if smooth := t.voice[flow.ToServer].rtt.smooth; smooth-known > delayedAck {
+		estimate = smooth
+	}
+	alone := e.AckFrame != 0 && e.AckFrame != e.RespFrame
+	if !alone {
+		if known == 0 {
+			return rest // acknowledged with the answer, and nothing to compare with
+		}
+		return estimate
+	}
+	ack := max(0, e.AckTime-e.ReqEnd-loss)
+	switch {
+	case known == 0 || ack < estimate:
+		return ack
+	case ack-estimate > delayedAck:
+		return ack // later than any delayed ACK: the request was on its way
+	}
+	return estimate
+}
+
+// findAck fills in when an analyzer's request was acknowledged.
+func (t *talk) findAck(e *conn.Exchange) {
+	if e.AckFrame != 0 || e.ReqLast == 0 {
+		return
+	}
+	if x := &t.turn; x.state != turnNone && x.reqLast == e.ReqLast {
+		e.AckFrame, e.AckTime = x.ackFrame, x.ackTime
+		return
+	}
+	for i := range t.past {
+		if p := &t.past[i]; p.last == e.ReqLast {
+			e.AckFrame, e.AckTime = p.frame, p.at
+			return
+		}
+	}
+}
+
+// prefix adds what came before the first request: lookup, connection, TLS and the
+// client's own time between them. A connection that was opened long before it was
+// used delayed nobody.
+func (t *talk) prefix(r *record, l *conn.Ledger, request int64, tls bool) {
+	if r.flags&flagSYN == 0 || r.ready == 0 || r.ready > request {
+		return
+	}
+	handshake := t.tlsAt[0] != 0 && !tls && t.tlsAt[0] >= r.ready && t.tlsAt[1] >= t.tlsAt[0] && t.tlsAt[1] <= request
+	think := request - r.ready
+	if handshake {
+		think -= t.tlsAt[1] - t.tlsAt[0]
+	}
+	if think > contiguous {
+		return
+	}
+	if from, to := t.lookup[0], t.lookup[1]; to != 0 && from <= to && to <= r.start && r.start-to <= contiguous {
+		l.Add(conn.DNS, to-from)
+		l.Add(conn.ClientThink, r.start-to)
+	}
+	again := t.connectRetries(r)
+	l.Add(conn.LossStall, again)
+	l.Add(conn.Connect, r.ready-r.start-again)
+	l.Add(conn.ClientThink, think)
+	if handshake {
+		w := t.log.within(t.tlsAt[0], t.tlsAt[1])
+		l.Add(conn.LossStall, w[waitLoss])
+		l.Add(conn.WindowStall, w[waitWindow])
+		l.Add(conn.TLS, t.tlsAt[1]-t.tlsAt[0]-w[waitLoss]-w[waitWindow])
+	}
+}
+
+// connectRetries is the time that repeated SYNs and SYN-ACKs cost.
+func (t *talk) connectRetries(r *record) int64 {
+	var ns int64
+	if r.syns > 1 && t.synAt > r.start {
+		ns += t.synAt - r.start
+	}
+	if r.synAcks > 1 && t.sackAt > r.synAck {
+		ns += t.sackAt - r.synAck
+	}
+	return min(ns, max(0, r.ready-r.start))
+}

@@ -1,0 +1,268 @@
+package ledger
+
+import (
+	"netwhy/analyze/conn"
+	"netwhy/analyze/flow"
+	"netwhy/analyze/tcp"
+)
+
+// turnState says what the turn of a connection is at.
+type turnState uint8
+
+const (
+	turnNone     turnState = iota // nobody has spoken since the last one was put away
+	turnRequest                   // the client spoke last
+	turnResponse                  // the server spoke last
+	turnPush                      // the server speaks without having been asked
+)
+
+// greetLimit is how long after the handshake the server's first words still count
+// as a greeting that the client waited for.
+const greetLimit = 30 * second
+
+// pushFrom is how long the server must have been silent after the end of a message
+// for its next words to be a message of their own.
+const pushFrom = second
+
+// turn is the exchange under way, as the direction of the payload tells.
+type turn struct {
+	state              turnState
+	ackPure            bool // the ACK of the request came without payload
+	greeting           bool // the server spoke first
+	handshake          bool // of TLS
+	reqSeq             uint32
+	reqStart, reqEnd   int64
+	respStart, respEnd int64
+	ackTime            int64
+	reqFrame, reqLast  uint64
+	ackFrame           uint64
+	respFrame          uint64
+	respLast           uint64
+	reqBytes           uint64
+	respBytes          uint64
+	idleReq, idleResp  int64 // pauses of the sender
+	before             int64 // pause of the client before it
+}
+
+// asked remembers when the request of an earlier turn was acknowledged, for the
+// analyzer that finds out later where the request ended.
+type asked struct {
+	last, frame uint64
+	at, end     int64
+}
+
+// tally sums up exchanges.
+type tally struct {
+	n, failed   uint32
+	slow, polls uint32
+	thinking    int64 // ns of server think
+	slowly      int64 // of the slow ones
+	total       int64
+	lost        int64 // avoidable parts
+	longest     int64 // avoidable parts of the worst
+	path        int64
+	trips       uint32
+	parts       conn.Ledger
+	think       [16]uint32 // µs
+	kept        kept
+	worst       slowest
+	incomplete  bool // the latest was cut off
+	any         bool
+}
+
+// slowest is the exchange in which the server thought longest.
+type slowest struct {
+	think, wait, ack, rtt     int64
+	reqBytes, respBytes       uint64
+	reqLast, ackFrame, answer uint64
+	reqAt, answerAt           int64
+	greeting                  bool
+}
+
+// pauses gathers pauses of the sender of a turn and of the client between turns.
+type pauses struct {
+	between, request, answer pausing
+	firstThink               int64
+	sizes                    [8]uint32
+	sized                    kept
+}
+
+// pausing is one kind of pause.
+type pausing struct {
+	n       uint32
+	total   int64
+	longest int64
+	active  int64  // ns of the turns that they fell in
+	bytes   uint64 // of these turns
+	certain bool
+	few     [16]uint32 // ms
+	kept    kept
+}
+
+func (p *pausing) add(ns int64) {
+	p.n++
+	p.total += ns
+	p.longest = max(p.longest, ns)
+	p.kept.add(p.few[:], uint32(min(ns/millisecond, 1<<31)))
+}
+
+func (p *pausing) samples() []uint32 { return p.few[:p.kept.n] }
+
+// Pauses from these lengths on are remembered.
+const (
+	pauseFrom   = 200 * millisecond // inside a turn
+	betweenFrom = 300 * millisecond // between turns
+)
+
+// spoke notes n new bytes in the turn of their direction. gap is the silence of the
+// direction before them, idle what of it was the sender's own.
+func (t *talk) spoke(r *record, s *tcp.Segment, d flow.Dir, end, n uint32, gap, idle int64) {
+	x := &t.turn
+	if d == flow.ToServer {
+		if x.state != turnRequest {
+			t.finish(r)
+			t.ask(r, s)
+		} else if idle >= pauseFrom && idle >= 3*t.roundTrip(r) {
+			x.idleReq += idle
+			t.pauses.request.add(idle)
+			t.prove(SlowClient, s)
+		}
+		x.reqSeq, x.reqEnd, x.reqLast = end, s.Time, s.Frame
+		x.ackFrame, x.ackTime = 0, 0
+		x.reqBytes += uint64(n)
+		return
+	}
+	switch x.state {
+	case turnNone:
+		t.speakFirst(r, s)
+	case turnRequest:
+		x.state = turnResponse
+		x.respStart, x.respFrame = s.Time, s.Frame
+	case turnResponse, turnPush:
+		if idle < pauseFrom || idle < 3*t.roundTrip(r) {
+			break
+		}
+		cut := t.cutShort(r)
+		if gap >= pushFrom && !cut {
+			// The message before was complete: this is another one, that nobody
+			// asked for.
+			t.pauses.answer.add(idle)
+			t.prove(ServerPauses, s)
+			t.finish(r)
+			*x = turn{state: turnPush, respStart: s.Time, respFrame: s.Frame}
+			break
+		}
+		x.idleResp += idle
+		t.pauses.answer.add(idle)
+		t.pauses.answer.certain = t.pauses.answer.certain || cut
+		t.prove(ServerPauses, s)
+	}
+	x.respEnd, x.respLast = s.Time, s.Frame
+	x.respBytes += uint64(n)
+}
+
+// cutShort reports whether the server's last segment before this one was a full one
+// without PSH: its message goes on.
+func (t *talk) cutShort(r *record) bool {
+	f := &t.voice[flow.ToClient]
+	full := f.most
+	if mss := r.agreed(); mss > 0 {
+		full = min(full, mss-40) // timestamps and other options take at most 40 bytes
+	}
+	return f.lastBy >= full && full >= defaultMSS && !f.push
+}
+
+// ask begins a turn with the client's first bytes.
+func (t *talk) ask(r *record, s *tcp.Segment) {
+	x := &t.turn
+	*x = turn{state: turnRequest, reqStart: s.Time, reqFrame: s.Frame}
+	first := t.own.n == 0 && t.rec == 0
+	since := t.rec
+	if first {
+		since = r.ready
+		if len(s.Data) > 1 && s.Data[0] == tlsHandshake && s.Data[1] == tlsMajor {
+			t.tls = true
+		}
+	}
+	// TLS 1.2 speaks twice before the first request; in 1.3 the second time begins
+	// with change cipher spec or application data.
+	x.handshake = t.tls && t.tlsAt[1] == 0 && len(s.Data) > 0 && s.Data[0] == tlsHandshake
+	if since == 0 {
+		return
+	}
+	x.before = max(0, s.Time-since-t.half(r, flow.ToClient))
+	switch {
+	case first:
+		t.pauses.firstThink = x.before
+	case x.before >= betweenFrom:
+		t.pauses.between.add(x.before)
+		t.prove(ClientPauses, s)
+	}
+}
+
+// TLS records (RFC 8446, 5.1).
+const (
+	tlsHandshake = 22
+	tlsMajor     = 3
+)
+
+// speakFirst begins a turn with the server's words that no request came before.
+func (t *talk) speakFirst(r *record, s *tcp.Segment) {
+	x := &t.turn
+	*x = turn{state: turnPush, respStart: s.Time, respFrame: s.Frame}
+	if t.own.n == 0 && t.rec == 0 && r.ready != 0 && s.Time-r.ready < greetLimit {
+		x.state, x.greeting = turnResponse, true
+		x.reqStart, x.reqEnd = r.ready, r.ready
+		x.reqFrame, x.reqLast = r.first, r.first
+	}
+}
+
+// finish puts the turn under way away.
+func (t *talk) finish(r *record) {
+	x := &t.turn
+	if x.state == turnNone {
+		return
+	}
+	t.pauseTurn(x)
+	if x.state == turnRequest && x.respStart == 0 || x.state == turnPush {
+		*x = turn{}
+		return // nothing to split: no answer, or no question
+	}
+	e := conn.Exchange{
+		Protocol: protoTCP, Complete: true,
+		ReqStart: x.reqStart, ReqEnd: x.reqEnd, RespStart: x.respStart, RespEnd: x.respEnd,
+		ReqFrame: x.reqFrame, ReqLast: x.reqLast, AckFrame: x.ackFrame, AckTime: x.ackTime,
+		RespFrame: x.respFrame, RespLast: x.respLast, ReqBytes: x.reqBytes, RespBytes: x.respBytes,
+	}
+	if !x.greeting {
+		t.past[t.pastAt%uint8(len(t.past))] = asked{last: x.reqLast, frame: x.ackFrame, at: x.ackTime, end: x.reqEnd}
+		t.pastAt++
+		t.pauses.sized.add(t.pauses.sizes[:], uint32(min(x.reqBytes, 1<<31)))
+	}
+	if x.handshake {
+		e.Protocol = protoTLS
+		if t.tlsAt[0] == 0 {
+			t.tlsAt[0] = x.reqStart
+		}
+	}
+	t.account(r, &e, &t.own, x.greeting)
+	*x = turn{}
+}
+
+// pauseTurn adds the extent of a turn that its sender paused in.
+func (t *talk) pauseTurn(x *turn) {
+	if x.idleReq > 0 {
+		t.pauses.request.active += x.reqEnd - x.reqStart
+		t.pauses.request.bytes += x.reqBytes
+	}
+	if x.idleResp > 0 {
+		t.pauses.answer.active += x.respEnd - x.respStart
+		t.pauses.answer.bytes += x.respBytes
+	}
+}
+
+// Protocols of exchanges that have a meaning here.
+const (
+	protoTCP = "tcp"
+	protoTLS = "tls"
+)
