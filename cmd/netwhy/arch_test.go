@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -153,10 +154,8 @@ func (r room) refuses(dir, pkg string) string {
 	case r.std && strings.Contains(pkg, "."):
 		return "room " + r.path + " uses the standard library only"
 	case r.core:
-		for _, n := range notInCore() {
-			if pkg == n {
-				return "the core has no clock, logger, file or socket"
-			}
+		if slices.Contains(notInCore(), pkg) {
+			return "the core has no clock, logger, file or socket"
 		}
 	}
 	return ""

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -55,7 +56,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 		if !asExit(err, &code) {
 			ts.Fatalf("%v", err)
 		}
-		got = fmt.Sprint(code.ExitCode())
+		got = strconv.Itoa(code.ExitCode())
 	}
 	if got != args[0] {
 		ts.Fatalf("exit code %s, want %s", got, args[0])

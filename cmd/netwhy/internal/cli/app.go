@@ -240,7 +240,7 @@ func (s *session) conclude(err error) int {
 
 // flatten takes joined errors apart, so that each has its own line.
 func flatten(err error) []error {
-	if j, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // only the outermost join is taken apart
+	if j, ok := err.(interface{ Unwrap() []error }); ok {
 		var out []error
 		for _, e := range j.Unwrap() {
 			out = append(out, flatten(e)...)

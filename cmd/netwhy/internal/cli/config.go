@@ -53,8 +53,8 @@ func (s *session) configCheck(c *cli.Context) error {
 		return err
 	}
 	var b strings.Builder
-	switch {
-	case l.File == "":
+	switch l.File {
+	case "":
 		fmt.Fprintf(&b, "no configuration file (looked for %s): defaults are used\n", strings.Join(l.Searched, ", "))
 	default:
 		fmt.Fprintf(&b, "%s: good\n", l.File)

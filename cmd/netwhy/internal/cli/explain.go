@@ -57,7 +57,7 @@ func (s *session) explain(c *cli.Context) error {
 	return usagef(c.Command.Name, "%q is neither the code of a symptom nor a cause%s", name, near.Hint(name, e.names()))
 }
 
-var id = regexp.MustCompile(`^[FD][1-9][0-9]*$`) //nolint:gochecknoglobals // a constant, compiled
+var id = regexp.MustCompile(`^[FD][1-9][0-9]*$`)
 
 type explainer struct {
 	w    io.Writer

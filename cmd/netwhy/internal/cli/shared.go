@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -177,7 +178,7 @@ func pair(order []given) ([]run.Output, error) {
 		case flagOutput:
 			switch {
 			case g.value == "":
-				return nil, fmt.Errorf("-o needs the name of a file")
+				return nil, errors.New("-o needs the name of a file")
 			case len(list) > 0 && list[len(list)-1].Path == "":
 				list[len(list)-1].Path = g.value
 			case len(list) == 0 && early == "":

@@ -12,6 +12,7 @@ package config
 import (
 	"encoding"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/dustin/go-humanize"
@@ -138,8 +139,8 @@ type Count int
 
 // UnmarshalText reads a whole number.
 func (c *Count) UnmarshalText(text []byte) error {
-	var n int
-	if _, err := fmt.Sscanf(string(text), "%d", &n); err != nil || fmt.Sprint(n) != string(text) || n < 0 {
+	n, err := strconv.Atoi(string(text))
+	if err != nil || n < 0 {
 		return fmt.Errorf("%q is no whole number from 0 up", text)
 	}
 	*c = Count(n)

@@ -29,8 +29,7 @@ func (d *decoder) document(data []byte, into reflect.Value) {
 	f, err := parser.ParseBytes(data, 0)
 	if err != nil {
 		e := &Error{Origin: d.file, Message: "not YAML: " + err.Error()}
-		var ye yaml.Error
-		if errors.As(err, &ye) {
+		if ye, ok := errors.AsType[yaml.Error](err); ok {
 			e.Message = "not YAML: " + ye.GetMessage()
 			if t := ye.GetToken(); t != nil && t.Position != nil {
 				e.Origin = fmt.Sprintf("%s:%d:%d", d.file, t.Position.Line, t.Position.Column)
@@ -175,7 +174,7 @@ func (d *decoder) line(n ast.Node) string {
 
 // isScalar reports whether a single value fits.
 func isScalar(v reflect.Value) bool {
-	if _, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
+	if _, ok := reflect.TypeAssert[encoding.TextUnmarshaler](v.Addr()); ok {
 		return true
 	}
 	switch v.Kind() { //nolint:exhaustive // the others are no scalars
@@ -187,7 +186,7 @@ func isScalar(v reflect.Value) bool {
 
 // setText sets a single value from its text.
 func setText(v reflect.Value, text string) error {
-	if t, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
+	if t, ok := reflect.TypeAssert[encoding.TextUnmarshaler](v.Addr()); ok {
 		return t.UnmarshalText([]byte(text))
 	}
 	if v.Type() == reflect.TypeFor[time.Duration]() {
@@ -259,8 +258,8 @@ func fieldOf(v reflect.Value, key string) (reflect.Value, bool) {
 
 func keysOf(t reflect.Type) []string {
 	var keys []string
-	for i := range t.NumField() {
-		if tag, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ","); tag != "" && tag != "-" {
+	for f := range t.Fields() {
+		if tag, _, _ := strings.Cut(f.Tag.Get("yaml"), ","); tag != "" && tag != "-" {
 			keys = append(keys, tag)
 		}
 	}

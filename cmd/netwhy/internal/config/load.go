@@ -143,8 +143,7 @@ func readFile(path string) (data []byte, err error) {
 
 // reason tells why without the path, which the message has already.
 func reason(err error) string {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err.Error()
 	}
 	return err.Error()

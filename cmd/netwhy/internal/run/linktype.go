@@ -18,9 +18,12 @@ func linkName(t packet.LinkType) string {
 	return "LINKTYPE_" + strconv.Itoa(int(t))
 }
 
+// dltRaw is one name for the numbers that raw IP has on different systems.
+const dltRaw = "RAW"
+
 var linkNames = map[packet.LinkType]string{ //nolint:gochecknoglobals // constant table
 	0: "NULL", 1: "EN10MB", 3: "AX25", 6: "IEEE802", 7: "ARCNET", 8: "SLIP", 9: "PPP", 10: "FDDI",
-	12: "RAW", 14: "RAW", 101: "RAW", 50: "PPP_SERIAL", 51: "PPP_ETHER", 100: "ATM_RFC1483", 104: "C_HDLC",
+	12: dltRaw, 14: dltRaw, 101: dltRaw, 50: "PPP_SERIAL", 51: "PPP_ETHER", 100: "ATM_RFC1483", 104: "C_HDLC",
 	105: "IEEE802_11", 107: "FRELAY", 108: "LOOP", 113: "LINUX_SLL", 114: "LTALK", 117: "PFLOG", 119: "PRISM_HEADER",
 	122: "IP_OVER_FC", 123: "SUNATM", 127: "IEEE802_11_RADIO", 129: "ARCNET_LINUX", 138: "APPLE_IP_OVER_IEEE1394",
 	139: "MTP2_WITH_PHDR", 140: "MTP2", 141: "MTP3", 142: "SCCP", 143: "DOCSIS", 144: "LINUX_IRDA",

@@ -54,8 +54,7 @@ func RuleDirs(paths []string) ([]rules.Dir, error) {
 
 // bare drops the path from an error whose message names it already.
 func bare(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err
 	}
 	return err

@@ -15,7 +15,7 @@ const Columns = 80
 // IsTerminal reports whether w is a file that leads to a terminal.
 func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd())) //nolint:gosec // a descriptor fits an int wherever there are terminals
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // UseColour decides for one output: never when the user said so by flag, by
@@ -70,5 +70,5 @@ func (p Paint) As(st Style, s string) string {
 // IsReader reports whether reading from r waits for somebody to type.
 func IsReader(r io.Reader) bool {
 	f, ok := r.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd())) //nolint:gosec // as above
+	return ok && term.IsTerminal(int(f.Fd()))
 }

@@ -165,16 +165,16 @@ func Many() *report.Report {
 	r := Stalled()
 	d := r.Diagnoses[0]
 	for i := range 40 {
-		d.Connections = append(d.Connections, report.Connection{Proto: "tcp", Client: fmt.Sprintf("10.1.0.%d:5000", i), Server: "10.0.0.5:5432", Stream: uint32(100 + i)}) //nolint:gosec // below 40
+		d.Connections = append(d.Connections, report.Connection{Proto: "tcp", Client: fmt.Sprintf("10.1.0.%d:5000", i), Server: "10.0.0.5:5432", Stream: uint32(100 + i)})
 		d.Evidence = append(d.Evidence, "F2")
 	}
 	for i := range 32 {
-		d.Frames = append(d.Frames, uint64(5000+i)) //nolint:gosec // below 32
+		d.Frames = append(d.Frames, uint64(5000+i))
 	}
 	d.Impact.Connections, d.Impact.StalledSeconds = 41, 123_456
 	r.Diagnoses = []report.Diagnosis{d}
 	for i := range 30 {
-		r.Worst = append(r.Worst, worst(flow.TCP, uint32(1000+i), "10.2.0.1:1000", "10.2.0.2:80", 5e9, 1e6, conn.EndReset)) //nolint:gosec // below 30
+		r.Worst = append(r.Worst, worst(flow.TCP, uint32(1000+i), "10.2.0.1:1000", "10.2.0.2:80", 5e9, 1e6, conn.EndReset))
 	}
 	return r
 }

@@ -2,7 +2,9 @@ package text
 
 import (
 	"fmt"
+	"slices"
 	"sort"
+	"strconv"
 	"strings"
 
 	"netwhy/analyze/conn"
@@ -92,7 +94,7 @@ func (p *page) who(d *report.Diagnosis) {
 	}
 	var hosts []string
 	for _, id := range d.Evidence {
-		if f := p.r.FindingByID(id); f != nil && f.Host != nil && !contains(hosts, *f.Host) {
+		if f := p.r.FindingByID(id); f != nil && f.Host != nil && !slices.Contains(hosts, *f.Host) {
 			hosts = append(hosts, *f.Host)
 		}
 	}
@@ -102,15 +104,6 @@ func (p *page) who(d *report.Diagnosis) {
 	if len(hosts) > 0 {
 		p.labelled(label, strings.Join(hosts, ", "))
 	}
-}
-
-func contains(list []string, s string) bool {
-	for _, l := range list {
-		if l == s {
-			return true
-		}
-	}
-	return false
 }
 
 func (p *page) cost(d *report.Diagnosis) string {
@@ -185,10 +178,10 @@ func DisplayFilter(d *report.Diagnosis) string {
 	frames := make([]string, 0, maxFrames)
 	for i, n := range d.Frames {
 		if i == maxFrames-1 && len(d.Frames) > maxFrames {
-			frames = append(frames, fmt.Sprint(d.Frames[len(d.Frames)-1]))
+			frames = append(frames, strconv.FormatUint(d.Frames[len(d.Frames)-1], 10))
 			break
 		}
-		frames = append(frames, fmt.Sprint(n))
+		frames = append(frames, strconv.FormatUint(n, 10))
 	}
 	return "frame.number in {" + strings.Join(frames, ", ") + "}"
 }

@@ -2,6 +2,7 @@ package text
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -154,7 +155,7 @@ func figure(name string, v float64) string {
 
 // grouped writes 1,234,567.
 func grouped(n int64) string {
-	s := fmt.Sprint(n)
+	s := strconv.FormatInt(n, 10)
 	sign := ""
 	if s[0] == '-' {
 		sign, s = "-", s[1:]
