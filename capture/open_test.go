@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"netwhy/capture/packet"
 )
@@ -63,7 +65,7 @@ func TestWhatIsNoCaptureIsNamedInOneLine(t *testing.T) {
 		{"gzip of text", string(pack(t, "gzip", []byte("hello world\n"))), "gzip with something else in it: plain text"},
 		{"gzip of nothing", string(pack(t, "gzip", nil)), "gzip of nothing"},
 		{"gzip in gzip", string(twice), "gzip data"},
-		{"gzip cut at once", "\x1f\x8b\x08", "compression is damaged"},
+		{"gzip cut at once", "\x1f\x8b\x08", "the gzip data end early"},
 		{"pcapng of neither order", "\n\r\r\n\x1c\x00\x00\x00abcdefgh" + strings.Repeat("\x00", 12), "byte-order magic"},
 	}
 	for _, test := range tests {
@@ -149,6 +151,33 @@ func TestACutFileNamesFrameAndOffset(t *testing.T) {
 	}
 	if o, _ := readAll(t, Options{}, write(t, "cut.pcap", content[:second])); o.packets != 1 || o.fault != nil {
 		t.Errorf("cut between frames: %+v", o)
+	}
+}
+
+func TestDamageBeneathTheFormatIsNamed(t *testing.T) {
+	t.Parallel()
+	var content []byte
+	for i := range 3000 {
+		content = append(content, byte(i*i>>3), byte(i*7), byte(i>>2)^byte(i*i))
+	}
+	frames := []sample{{Data: string(content)}, {Data: string(content)}, {Data: string(content[1:])}}
+	packed := pack(t, "gzip", pcapFile(1, frames...))
+	sick := errors.New("input/output error")
+	damaged := bytes.Clone(packed)
+	damaged[len(damaged)-6] ^= 1 // in its checksum
+	tests := []struct {
+		name, want string
+		stdin      io.Reader
+	}{
+		{"the disk", "it cannot be read further: input/output error", io.MultiReader(bytes.NewReader(pcapFile(1, frames...)), iotest.ErrReader(sick))},
+		{"gzip is cut", "the gzip data end early", bytes.NewReader(packed[:len(packed)-3])},
+		{"gzip is damaged", "the gzip data are damaged", bytes.NewReader(damaged)},
+	}
+	for _, test := range tests {
+		o, _ := readAll(t, Options{Stdin: test.stdin}, "-")
+		if o.packets != 3 || o.fault == nil || o.fault.Frame != 4 || !strings.Contains(o.fault.Reason, test.want) {
+			t.Errorf("%s: %+v, %v", test.name, o, o.fault)
+		}
 	}
 }
 

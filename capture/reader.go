@@ -53,6 +53,7 @@ type reader struct {
 	index  int // of the file in the run
 	raw    *rawFile
 	in     stream
+	packed compression // "" for none
 	parser parser
 	walk   walk
 
@@ -127,12 +128,9 @@ func (r *reader) next(ctx context.Context, b *packet.Batch) error {
 // end handles the end of the content: clean, cut, or unreadable.
 func (r *reader) end(err error, pos int, left []byte) {
 	rest := r.parser.rest(left)
-	if rest == "" && !errors.Is(err, io.EOF) {
-		rest = "the content cannot be read further"
-	}
 	switch {
 	case !errors.Is(err, io.EOF):
-		r.fail(pos, fmt.Sprintf("%s: %s", rest, readFault(err)), err)
+		r.fail(pos, "it cannot be read further: "+r.readFault(err), err)
 	case rest != "":
 		r.fail(pos, rest, io.ErrUnexpectedEOF)
 	default:
@@ -141,11 +139,15 @@ func (r *reader) end(err error, pos int, left []byte) {
 }
 
 // readFault puts an error of the disk or of a decompressor in words.
-func readFault(err error) string {
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return "the compressed data end early"
+func (r *reader) readFault(err error) string {
+	switch {
+	case r.packed == "":
+		return err.Error()
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Sprintf("the %s data end early", r.packed)
+	default:
+		return fmt.Sprintf("the %s data are damaged (%v)", r.packed, err)
 	}
-	return err.Error()
 }
 
 func (r *reader) fail(pos int, reason string, err error) {
@@ -177,10 +179,11 @@ func (r *reader) start(ctx context.Context) error {
 	}
 	r.in = &headed{head: head, stream: r.raw}
 	c := compressionOf(head)
+	r.packed = c
 	if c != "" {
 		r.in = decompress(ctx, c, r.in)
 		if head, err = readHead(ctx, r.in); err != nil {
-			return r.openCompressedError(ctx, c, head, err)
+			return r.openPackedError(ctx, head, err)
 		}
 		r.in = &headed{head: head, stream: r.in}
 	}
@@ -239,16 +242,13 @@ func (r *reader) openError(ctx context.Context, err error) error {
 	return &OpenError{Name: r.info.Name, Reason: err.Error(), Err: err}
 }
 
-// openCompressedError is for content that gives nothing before it fails.
-func (r *reader) openCompressedError(ctx context.Context, c compression, head []byte, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if len(head) > 0 {
+// openPackedError is for content that gives nothing before it fails.
+func (r *reader) openPackedError(ctx context.Context, head []byte, err error) error {
+	if ctx.Err() != nil || len(head) > 0 {
 		return r.openError(ctx, err)
 	}
 	return &OpenError{
-		Name: r.info.Name, Reason: fmt.Sprintf("its %s compression is damaged: %s", c, readFault(err)),
+		Name: r.info.Name, Reason: "nothing of it can be read: " + r.readFault(err),
 		Remedy: "copy it again from where it was captured", Err: err,
 	}
 }
