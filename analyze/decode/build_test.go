@@ -82,8 +82,8 @@ func inner6() []byte {
 	return ip6("2001:db8::1", "2001:db8::2", 6, tcp(40000, 80, "hello"))
 }
 
-func key(t testing.TB, proto uint8, src, dst string) (flow.Key, bool) {
-	t.Helper()
+func key(tb testing.TB, proto uint8, src, dst string) (flow.Key, bool) {
+	tb.Helper()
 	s, d := netip.MustParseAddrPort(src), netip.MustParseAddrPort(dst)
 	return flow.NewKey(proto, s.Addr().As16(), d.Addr().As16(), s.Port(), d.Port(), 0)
 }

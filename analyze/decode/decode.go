@@ -27,8 +27,8 @@ func Decode(link packet.LinkType, data []byte, wireLen uint32, p *Packet) {
 		data = data[:math.MaxInt32]
 	}
 	p.reset()
-	d := decoder{p: p, b: data, wire: max(len(data), int(wireLen))}
-	p.End = uint32(len(data))
+	d := decoder{p: p, b: data, wire: max(len(data), int(min(wireLen, math.MaxInt32)))}
+	p.End = pos(len(data))
 	if link == packet.LinkEthernet {
 		d.ethernet(0)
 	} else {
@@ -59,7 +59,14 @@ func (p *Packet) finish() {
 	}
 }
 
-func fold(h uint64) uint32 { return uint32(h ^ h>>32) }
+func fold(h uint64) uint32 {
+	return uint32(h ^ h>>32) //nolint:gosec // the lower half is what is wanted
+}
+
+// pos turns an offset or length into what Packet keeps.
+func pos(n int) uint32 {
+	return uint32(n) //nolint:gosec // neither negative nor above 2^31: Decode clips its input
+}
 
 // need reports whether n bytes are captured at off, and notes why not.
 func (d *decoder) need(off, n int) bool {
@@ -94,7 +101,7 @@ func (d *decoder) cut(end int) {
 	if end < len(d.b) {
 		d.b = d.b[:end]
 	}
-	d.p.End = uint32(len(d.b))
+	d.p.End = pos(len(d.b))
 }
 
 // deeper counts a layer and reports whether one more is allowed.

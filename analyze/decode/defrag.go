@@ -2,7 +2,6 @@ package decode
 
 import (
 	"bytes"
-	"encoding/binary"
 	"math"
 	"time"
 )
@@ -289,26 +288,26 @@ func (f *Defragmenter) join(d *datagram, data []byte, p *Packet) []byte {
 		if n > maxDatagram {
 			n = 0 // as with segmentation offload: what is there counts
 		}
-		binary.BigEndian.PutUint16(h[2:], uint16(n))
+		h[2], h[3] = byte(n>>8&0xff), byte(n&0xff)
 		h[6] &= 0x40
 		h[7] = 0
 	} else {
 		n -= ipv6HeaderLen
-		binary.BigEndian.PutUint16(h[4:], uint16(min(n, maxDatagram)))
+		h[4], h[5] = byte(n>>8&0xff), byte(n&0xff) // at most 65535 of payload and headers kept
 		h[d.nh] = d.next6
 	}
 	fragments := d.fragments
 	f.Stats.Whole++
 	f.remove(d)
 	p.resume(out, l3)
-	p.Fragments = uint16(min(fragments, math.MaxUint16))
+	p.Fragments = pos(fragments)
 	return out
 }
 
 // resume decodes a whole packet whose outer layers p has.
 func (p *Packet) resume(b []byte, l3 int) {
 	p.Err, p.Kind, p.Broadcast = NoError, KindUndecoded, false
-	p.End = uint32(len(b))
+	p.End = pos(len(b))
 	d := decoder{p: p, b: b, wire: len(b)}
 	if p.IPVersion == 4 {
 		d.ipv4(l3)

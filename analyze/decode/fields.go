@@ -25,6 +25,7 @@ func (p *Packet) MACs(data []byte) (src, dst MAC, ok bool) {
 		}
 	case L2WLAN:
 		return wlanAddrs(data, at)
+	case L2None:
 	}
 	return MAC{}, MAC{}, false
 }

@@ -31,6 +31,7 @@ func check(t *testing.T, data []byte, wire uint32, p *Packet) {
 		if p.IPVersion != 4 && p.IPVersion != 6 {
 			t.Fatalf("%v without ip: %+v", p.Kind, p)
 		}
+	default:
 	}
 	var o TCPOptions
 	ParseOptions(p.Options(data), &o)

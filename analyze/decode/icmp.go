@@ -36,10 +36,10 @@ func (d *decoder) icmp(off int, kind Kind) {
 	}
 	p.Kind = kind
 	p.ICMPType, p.ICMPCode = d.b[off], d.b[off+1]
-	p.L4 = uint32(off)
+	p.L4 = pos(off)
 	at := off + icmpHeaderLen
-	p.Payload = min(uint32(at), p.End)
-	p.PayloadLen = uint32(max(d.wire-at, 0))
+	p.Payload = min(pos(at), p.End)
+	p.PayloadLen = pos(max(d.wire-at, 0))
 	if !d.need(off, icmpHeaderLen) {
 		return
 	}
@@ -68,7 +68,7 @@ func (d *decoder) quote(off int) {
 		return
 	}
 	q := &d.p.Quote
-	q.At = uint32(off)
+	q.At = pos(off)
 	switch d.b[off] >> 4 {
 	case 4:
 		d.quote4(q, off)
@@ -107,7 +107,7 @@ func (d *decoder) quote6(q *Quote, off int) {
 	key6(&q.Key, &q.SrcIsA, h[8:40], h[6])
 	at := off + ipv6HeaderLen
 	for range maxLayers {
-		n := 0
+		var n int
 		switch q.Proto {
 		case protoHopOpts, protoRouting, protoDstOpts, protoMobility, protoHIP, protoShim6:
 			if at+8 > len(d.b) {
@@ -204,14 +204,14 @@ func (d *decoder) sctp(off int) {
 	}
 	p.Kind = KindSCTP
 	d.ports(d.u16(off), d.u16(off+2))
-	p.L4, p.Payload = uint32(off), uint32(off+12)
-	p.PayloadLen = uint32(d.wire - off - 12)
+	p.L4, p.Payload = pos(off), pos(off+12)
+	p.PayloadLen = pos(d.wire - off - 12)
 }
 
 // opaque names protocols whose payload is nobody's concern here.
 func (d *decoder) opaque(proto uint8, off int) {
 	p := d.p
-	p.PayloadLen = uint32(max(d.wire-off, 0))
+	p.PayloadLen = pos(max(d.wire-off, 0))
 	switch proto {
 	case protoIGMP:
 		p.Protos.Add(IGMP)

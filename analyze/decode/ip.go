@@ -91,7 +91,7 @@ func (d *decoder) ipv4(off int) {
 		}
 		d.cut(off + total)
 	}
-	p.L3, p.IPVersion, p.Kind = uint32(off), 4, KindIPOther
+	p.L3, p.IPVersion, p.Kind = pos(off), 4, KindIPOther
 	p.TOS = h[1]
 	p.IPID = binary.BigEndian.Uint16(h[4:])
 	p.FragID = uint32(p.IPID)
@@ -115,7 +115,7 @@ func (d *decoder) ipv4(off int) {
 // key4 fills a key from the two addresses of an IPv4 header, lower one first.
 func key4(k *flow.Key, srcIsA *bool, addrs []byte, proto uint8) {
 	v := binary.BigEndian.Uint64(addrs)
-	s, t := uint32(v>>32), uint32(v)
+	s, t := uint32(v>>32), uint32(v&math.MaxUint32)
 	*srcIsA = s <= t
 	if s > t {
 		s, t = t, s
@@ -138,7 +138,7 @@ func key6(k *flow.Key, srcIsA *bool, addrs []byte, proto uint8) {
 
 // noTransport forgets the transport header of an outer layer.
 func (p *Packet) noTransport(off int) {
-	at := min(uint32(off), p.End)
+	at := min(pos(off), p.End)
 	p.L4, p.Payload = at, at
 	p.PayloadLen = 0
 	p.SrcPort, p.DstPort = 0, 0
@@ -155,10 +155,10 @@ func (d *decoder) fragment(off int, whole bool) bool {
 			return false
 		}
 		d.fail(Short)
-		p.PayloadLen = uint32(max(d.wire-off, 0))
+		p.PayloadLen = pos(max(d.wire-off, 0))
 		return true
 	}
-	p.PayloadLen = uint32(max(d.wire-off, 0))
+	p.PayloadLen = pos(max(d.wire-off, 0))
 	p.Kind = KindFragment
 	return true
 }
@@ -188,7 +188,7 @@ func (d *decoder) ipv6(off int) {
 		}
 		d.cut(off + ipv6HeaderLen + plen)
 	}
-	p.L3, p.IPVersion, p.Kind = uint32(off), 6, KindIPOther
+	p.L3, p.IPVersion, p.Kind = pos(off), 6, KindIPOther
 	p.TOS = h[0]<<4 | h[1]>>4
 	p.TTL = h[7]
 	p.IPID, p.FragID, p.FragOff, p.DF, p.MF = 0, 0, 0, false, false
@@ -221,7 +221,7 @@ func (d *decoder) ipv6(off int) {
 			v := d.u16(at + 2)
 			p.FragOff, p.MF = v&^7, v&1 != 0
 			p.FragID = d.u32(at + 4)
-			p.fragHdr, p.fragNH = uint32(at), uint32(nh)
+			p.fragHdr, p.fragNH = pos(at), pos(nh)
 			n = 8
 			if v&^6 != 0 {
 				next = d.b[at]

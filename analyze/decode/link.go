@@ -52,7 +52,7 @@ func (d *decoder) ethernet(off int) {
 	if !d.need(off, ethHeaderLen) {
 		return
 	}
-	p.L2, p.L2Kind = uint32(off), L2Ethernet
+	p.L2, p.L2Kind = pos(off), L2Ethernet
 	et := d.u16(off + 12)
 	if et == typeIPv4 {
 		p.EtherType = et
@@ -122,9 +122,9 @@ func (d *decoder) leaf(pr Proto, off int) {
 func (d *decoder) endLink(off int) {
 	p := d.p
 	p.Kind = KindLink
-	at := min(uint32(max(off, 0)), p.End)
+	at := min(pos(max(off, 0)), p.End)
 	p.L4, p.Payload = at, at
-	p.PayloadLen = uint32(max(d.wire-off, 0))
+	p.PayloadLen = pos(max(d.wire-off, 0))
 }
 
 // otherType reads what is neither IP nor ARP.
@@ -206,10 +206,10 @@ func (d *decoder) arp(off int) {
 		return
 	}
 	p.Kind = KindARP
-	p.L3, p.L4, p.Payload = uint32(off), uint32(off), uint32(off)
+	p.L3, p.L4, p.Payload = pos(off), pos(off), pos(off)
 	n := 8 + 2*int(d.b[off+4]) + 2*int(d.b[off+5])
 	d.cut(off + n)
-	p.PayloadLen = uint32(d.wire - off)
+	p.PayloadLen = pos(d.wire - off)
 	if len(d.b) < off+n {
 		d.missing(off + n)
 	}

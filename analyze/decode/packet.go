@@ -5,6 +5,8 @@ import "netwhy/analyze/flow"
 // None is the offset of a header that is not there.
 const None = ^uint32(0)
 
+const unknown = "unknown" // what no constant names
+
 // MaxConvs bounds the conversations listed of one frame.
 const MaxConvs = 6
 
@@ -65,7 +67,7 @@ type Packet struct {
 	// frame; Wireshark 4.0.17 does not read it, so it is not among Convs.
 	NoLength6 bool
 
-	Fragments uint16 // frames that it was put together from; 0: it came whole
+	Fragments uint32 // frames that it was put together from; 0: it came whole
 
 	fragHdr uint32 // offset of the IPv6 fragment header
 	fragNH  uint32 // offset of the next-header byte that points at it
@@ -113,7 +115,7 @@ func (k Kind) String() string {
 	if int(k) < len(names) {
 		return names[k]
 	}
-	return "unknown"
+	return unknown
 }
 
 // Reason tells why a frame was not read to its end.
@@ -146,7 +148,7 @@ func (r Reason) String() string {
 	if int(r) < len(names) {
 		return names[r]
 	}
-	return "unknown"
+	return unknown
 }
 
 // TunnelKind names what a packet is wrapped in.
@@ -185,7 +187,7 @@ func (t TunnelKind) String() string {
 	if int(t) < len(names) {
 		return names[t]
 	}
-	return "unknown"
+	return unknown
 }
 
 // L2Kind tells how the link header at Packet.L2 is laid out.

@@ -107,7 +107,7 @@ func (p Proto) String() string {
 	if p < Protos {
 		return protoNames[p]
 	}
-	return "unknown"
+	return unknown
 }
 
 // Set is a set of protocols.

@@ -27,8 +27,8 @@ func (d *decoder) tcp(off int) {
 	p.Kind = KindTCP
 	d.ports(binary.BigEndian.Uint16(h[0:]), binary.BigEndian.Uint16(h[2:]))
 	p.Seq, p.Ack = binary.BigEndian.Uint32(h[4:]), binary.BigEndian.Uint32(h[8:])
-	p.Flags, p.Window, p.HdrLen = uint16(w>>16&0x1ff), uint16(w), uint8(hl)
-	p.L4 = uint32(off)
+	p.Flags, p.Window, p.HdrLen = uint16(w>>16&0x1ff), uint16(w&0xffff), uint8(hl)
+	p.L4 = pos(off)
 	d.conversation()
 	at := off + hl
 	if hl < tcpMinHeader {
@@ -41,8 +41,8 @@ func (d *decoder) tcp(off int) {
 		p.BadHeader = true
 		at = d.wire
 	}
-	p.PayloadLen = uint32(d.wire - at)
-	p.Payload = uint32(min(at, len(d.b)))
+	p.PayloadLen = pos(d.wire - at)
+	p.Payload = pos(min(at, len(d.b)))
 	if at > len(d.b) {
 		d.fail(Short)
 	}
@@ -69,11 +69,11 @@ func (d *decoder) udp(off int) {
 	}
 	p.Kind = KindUDP
 	d.ports(binary.BigEndian.Uint16(h[0:]), binary.BigEndian.Uint16(h[2:]))
-	p.L4 = uint32(off)
+	p.L4 = pos(off)
 	d.conversation()
 	at := off + udpHeaderLen
-	p.Payload = uint32(at)
-	p.PayloadLen = uint32(d.wire - at)
+	p.Payload = pos(at)
+	p.PayloadLen = pos(d.wire - at)
 	if udpTunnel(p.SrcPort) || udpTunnel(p.DstPort) {
 		d.udpPayload(at)
 	}

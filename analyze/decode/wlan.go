@@ -61,14 +61,14 @@ func (d *decoder) prism() {
 		return
 	}
 	if d.u32(0)&avsMask == avs {
-		d.wlan(int(min(d.u32(4), uint32(len(d.b)))))
+		d.wlan(int(min(d.u32(4), pos(len(d.b)))))
 		return
 	}
 	n := binary.LittleEndian.Uint32(d.b[4:])
 	if n > prismLen*2 {
 		n = d.u32(4)
 	}
-	if n > uint32(len(d.b)) {
+	if n > pos(len(d.b)) {
 		n = prismLen
 	}
 	d.wlan(int(n))
@@ -130,7 +130,7 @@ func (d *decoder) frame80211(off int, padded bool) {
 	if !d.need(off, 2) || !d.deeper() {
 		return
 	}
-	p.L2, p.L2Kind = uint32(off), L2WLAN
+	p.L2, p.L2Kind = pos(off), L2WLAN
 	d.endLink(off)
 	fc, fl := d.b[off], d.b[off+1]
 	if fc>>2&3 != typeData {
