@@ -428,6 +428,10 @@ func (l *lane) fold(slot uint32, why proto.End) {
 	sum.Proto = protoName(c.key.Proto)
 	sum.ClientKnown = c.flags&clientKnown != 0
 	sum.First = c.first
+	sum.Client.Addr, sum.Server.Addr = c.key.AddrA(), c.key.AddrB()
+	if c.flags&clientIsA == 0 {
+		sum.Client.Addr, sum.Server.Addr = sum.Server.Addr, sum.Client.Addr
+	}
 	if c.socket != 0 {
 		k := l.sockets[c.socket]
 		k.end(l, slot, c, why)
