@@ -205,11 +205,15 @@ func (a *assembler) diagnosis(i int, d *diagnosis.Diagnosis) report.Diagnosis {
 // maxWorst bounds the conversations named as the worst.
 const maxWorst = 20
 
+// noticed is the least loss of time that makes a conversation one of the worst:
+// what is shorter, nobody notices (Nielsen, 1993: 0.1 s feels instantaneous).
+const noticed = 100_000_000
+
 // worst returns the conversations that failed or lost time, worst first.
 func worst(all []conn.Summary) []conn.Summary {
 	var out []conn.Summary
 	for i := range all {
-		if all[i].Score > 0 || failed(&all[i]) {
+		if all[i].Score >= noticed || failed(&all[i]) {
 			out = append(out, all[i])
 		}
 	}
