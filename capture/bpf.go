@@ -48,25 +48,40 @@ import (
 type filter struct {
 	text     string
 	programs map[packet.LinkType]*C.struct_bpf_program // nil: the filter has no meaning there, nothing matches
+	unfit    []*FilterError                            // why, in the order in which the link types came
 
 	// Of the batch at hand, reused.
 	offset, captured, wire []C.u_int
 	match                  []C.u_char
 }
 
-// newFilter checks the filter's syntax on Ethernet, where every expression has
-// a meaning, so that a misspelt one is told before anything is read.
+// newFilter checks the filter's syntax, so that a misspelt one is told before
+// anything is read. Which link types will come is not known yet, and some words
+// have a meaning on some only: it is enough that one of the common ones takes it.
 func newFilter(text string) (*filter, error) {
 	f := &filter{text: text, programs: map[packet.LinkType]*C.struct_bpf_program{}}
-	p, err := f.compile(packet.LinkEthernet)
-	if err != nil {
-		return nil, err
+	var first *FilterError
+	for _, link := range [...]packet.LinkType{packet.LinkEthernet, packet.LinkRadiotap, packet.LinkLinuxSLL2, packet.LinkPPP, linkPflog, linkSunATM, linkMTP2} {
+		p, err := f.compile(link)
+		if err == nil {
+			f.programs[link] = p
+			return f, nil
+		}
+		if first == nil {
+			first = err
+		}
 	}
-	f.programs[packet.LinkEthernet] = p
-	return f, nil
+	return nil, first
 }
 
-func (f *filter) compile(link packet.LinkType) (*C.struct_bpf_program, error) {
+// Link types with words of their own in libpcap's language.
+const (
+	linkPflog  packet.LinkType = 117
+	linkSunATM packet.LinkType = 123
+	linkMTP2   packet.LinkType = 140
+)
+
+func (f *filter) compile(link packet.LinkType) (*C.struct_bpf_program, *FilterError) {
 	text := C.CString(f.text)
 	defer C.free(unsafe.Pointer(text))
 	p := (*C.struct_bpf_program)(C.calloc(1, C.sizeof_struct_bpf_program))
@@ -90,7 +105,7 @@ func dlt(link packet.LinkType) int {
 }
 
 // apply leaves only the frames of b that match.
-func (f *filter) apply(b *packet.Batch) error {
+func (f *filter) apply(b *packet.Batch) {
 	kept := b.Frames[:0]
 	frames := b.Frames
 	for len(frames) > 0 {
@@ -101,7 +116,11 @@ func (f *filter) apply(b *packet.Batch) error {
 		}
 		program, ok := f.programs[link]
 		if !ok {
-			program, _ = f.compile(link) // an expression without meaning for a link type matches nothing there
+			var wrong *FilterError
+			if program, wrong = f.compile(link); wrong != nil {
+				wrong.Reason = "it has no meaning on link type " + link.Name() + ": " + wrong.Reason
+				f.unfit = append(f.unfit, wrong)
+			}
 			f.programs[link] = program
 		}
 		if program != nil {
@@ -110,7 +129,6 @@ func (f *filter) apply(b *packet.Batch) error {
 		frames = frames[n:]
 	}
 	b.Frames = kept
-	return nil
 }
 
 func (f *filter) keep(kept []packet.Frame, b *packet.Batch, frames []packet.Frame, program *C.struct_bpf_program) []packet.Frame {

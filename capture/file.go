@@ -16,7 +16,9 @@ import (
 type Options struct {
 	// Filter is a capture filter in tcpdump's syntax, compiled by libpcap for
 	// each link type. Frames that do not match are left out, and the others
-	// keep the numbers they have in the unfiltered file.
+	// keep the numbers they have in the unfiltered file. Where it has no
+	// meaning on a link type none of its frames matches, and Info.Unfit says so;
+	// if that leaves nothing at all, Next ends with the *FilterError.
 	Filter string
 	// MaxPackets ends reading after so many frames (that match); 0: no limit.
 	MaxPackets uint64
@@ -136,18 +138,14 @@ func (f *File) Next(ctx context.Context) (*packet.Batch, error) {
 			if ctx.Err() == nil {
 				f.done = true
 				f.snapshot(nil)
-				if open := f.unusable(); open != nil {
-					err = open
+				if why := f.whyNothing(); why != nil {
+					err = why
 				}
 			}
 			return nil, err
 		}
 		if f.filter != nil {
-			if err := f.filter.apply(b); err != nil {
-				b.Release()
-				f.done = true
-				return nil, err
-			}
+			f.filter.apply(b)
 			if len(b.Frames) == 0 && len(b.Secrets) == 0 {
 				b.Buf = b.Buf[:0]
 				continue
@@ -163,6 +161,15 @@ func (f *File) Next(ctx context.Context) (*packet.Batch, error) {
 	f.seq++
 	f.snapshot(b)
 	return b, nil
+}
+
+// whyNothing returns the error that stands in the place of io.EOF where
+// nothing was read for a reason that the user can mend.
+func (f *File) whyNothing() error {
+	if f.filter != nil && len(f.filter.unfit) > 0 && f.packets.Load() == 0 {
+		return f.filter.unfit[0]
+	}
+	return f.unusable()
 }
 
 func (f *File) fill(ctx context.Context, b *packet.Batch) error {
@@ -188,6 +195,9 @@ func (f *File) snapshot(b *packet.Batch) {
 	for _, r := range f.readers {
 		r.info.Frames, r.info.LensOdd = r.walk.frames, r.walk.lensOdd
 		i.Files = append(i.Files, r.info)
+	}
+	if f.filter != nil {
+		i.Unfit = f.filter.unfit
 	}
 	c := &i.Counters
 	c.DroppedKernel, c.DroppedInterface = 0, 0
@@ -239,6 +249,7 @@ func (f *File) Info() Info {
 	i := f.info
 	i.Interfaces = append([]Interface(nil), i.Interfaces...)
 	i.Files = append([]FileInfo(nil), i.Files...)
+	i.Unfit = append([]*FilterError(nil), i.Unfit...)
 	return i
 }
 

@@ -50,6 +50,25 @@ func TestABadFilterIsToldBeforeReading(t *testing.T) {
 	}
 }
 
+func TestAFilterWithoutMeaningOnALinkTypeIsTold(t *testing.T) {
+	t.Parallel()
+	raw := write(t, "raw.pcap", pcapFile(uint32(packet.LinkRaw), sample{Data: "E"}))
+	o, _ := readAll(t, Options{Filter: "ether host 00:00:00:00:00:01"}, raw)
+	var wrong *FilterError
+	if !errors.As(o.err, &wrong) || wrong.Link != packet.LinkRaw || o.packets != 0 {
+		t.Errorf("nothing but raw IP: %+v", o)
+	}
+	ether := write(t, "ether.pcap", pcapFile(1, sample{Data: strings.Repeat("\x00", 5) + "\x01" + strings.Repeat("\x00", 54)}))
+	o, i := readAll(t, Options{Filter: "ether host 00:00:00:00:00:01"}, raw, ether)
+	if o.err != nil || o.packets != 1 || len(i.Unfit) != 1 {
+		t.Errorf("raw IP and Ethernet: %+v, %v", o, i.Unfit)
+	}
+	wlan := write(t, "wlan.pcap", pcapFile(uint32(packet.LinkIEEE80211), sample{Data: "\x80\x00" + strings.Repeat("\x00", 34)}))
+	if o, _ := readAll(t, Options{Filter: "wlan type mgt"}, wlan); o.err != nil || o.packets != 1 {
+		t.Errorf("802.11 words on 802.11: %+v", o)
+	}
+}
+
 // TestFiltersAgreeWithTcpdump counts on captures of several link types.
 func TestFiltersAgreeWithTcpdump(t *testing.T) {
 	t.Parallel()

@@ -45,7 +45,8 @@ type Info struct {
 	First, Last, Earliest, Latest int64
 	HasTimes                      bool
 
-	Files []FileInfo // one for each name; empty when live
+	Files []FileInfo     // one for each name; empty when live
+	Unfit []*FilterError // link types on which the filter has no meaning: their frames were all left out
 }
 
 // Truncated returns the first fault in the order of the files, nil if all were
