@@ -8,15 +8,17 @@ import (
 	"netwhy/analyze/finding"
 	"netwhy/analyze/flow"
 	"netwhy/analyze/proto"
+	"netwhy/analyze/proto/internal/web"
 )
 
-// Bounds and thresholds; times in ns. Reasons stand in the Docs of the codes.
+// Redirect is published for each redirection, so that a loop over several
+// connections can be found.
+type Redirect = web.Redirect
+
+// Bounds, and the wait after which a request is said to have no answer, ns.
 const (
 	maxPending = 256 // pipelined requests
-	ms         = 1_000_000
-	second     = 1000 * ms
-	slow       = second
-	unanswered = second
+	unanswered = web.Second
 )
 
 // phase is where in a message a direction stands.
@@ -42,11 +44,7 @@ type half struct {
 // received.
 type request struct {
 	x          conn.Exchange
-	method     string
-	target     string
-	host       string
-	scheme     string
-	auth       bool
+	q          web.Request
 	whole      bool
 	gap        bool  // bytes of it were lost
 	expect     int64 // time of the head that asked for 100 Continue; 0: it did not
@@ -162,12 +160,15 @@ func (a *analyzer) request(s *proto.Scope, h *head) {
 		a.give(s, 0, false)
 	}
 	at, frame := s.Began()
-	r := request{method: string(h.method), target: clip(h.target, maxTarget), host: clip(h.host, maxHost), auth: len(h.auth) > 0}
-	if r.auth {
-		r.scheme = scheme(h.auth)
+	r := request{q: web.Request{
+		Method: string(h.method), Target: clip(h.target, web.MaxTarget), Host: clip(h.host, web.MaxHost),
+		Auth: len(h.auth) > 0, Seen: true,
+	}}
+	if r.q.Auth {
+		r.q.AuthScheme = web.Scheme(h.auth)
 	}
-	if r.host != "" {
-		s.Name(hostOnly(r.host))
+	if r.q.Host != "" {
+		s.Name(hostOnly(r.q.Host))
 	}
 	if len(h.agent) > 0 {
 		s.Attr("http.user_agent", clip(h.agent, proto.MaxAttrBytes))
@@ -176,7 +177,7 @@ func (a *analyzer) request(s *proto.Scope, h *head) {
 		r.expect = s.Now()
 	}
 	r.x = conn.Exchange{
-		Protocol: "http", Label: r.method + " " + r.target,
+		Protocol: "http", Label: r.q.Method + " " + r.q.Target,
 		ReqStart: at, ReqFrame: frame, ReqEnd: s.Now(), ReqLast: s.Frame(), ReqBytes: uint64(h.size),
 	}
 	a.pending = append(a.pending, r)
@@ -233,16 +234,20 @@ func (a *analyzer) response(s *proto.Scope, h *head) {
 	r.x.RespBytes = uint64(h.size)
 	r.x.Code = strconv.Itoa(h.status)
 	a.status, a.got = h.status, 0
-	judge(s, r, h)
+	wait := int64(0)
+	if r.x.ReqFrame != 0 && !r.gap && r.whole {
+		wait = max(at-r.x.ReqEnd, 0)
+	}
+	r.x.Failed = web.Judge(s, &r.q, &web.Response{Status: h.status, Wait: wait, Challenge: h.challenge, Location: h.location})
 	p := &a.half[flow.ToClient]
 	switch {
-	case h.status == 101 || r.method == "CONNECT" && h.status/100 == 2:
+	case h.status == 101 || r.q.Method == "CONNECT" && h.status/100 == 2:
 		if len(h.upgrade) > 0 {
-			s.Attr("http.upgrade", clip(h.upgrade, maxTarget))
+			s.Attr("http.upgrade", clip(h.upgrade, web.MaxTarget))
 		}
 		a.complete(s, flow.ToClient)
 		s.Become()
-	case r.method == "HEAD" || h.status == 204 || h.status == 304:
+	case r.q.Method == "HEAD" || h.status == 204 || h.status == 304:
 		a.complete(s, flow.ToClient)
 	case h.chunked:
 		p.phase = atChunkSize
@@ -271,8 +276,9 @@ func (a *analyzer) body(s *proto.Scope, dir flow.Dir, n int64) {
 	if dir == flow.ToServer {
 		if len(a.pending) > 0 {
 			r := &a.pending[len(a.pending)-1]
-			if r.expect != 0 && !r.headAnswer && s.Now()-r.expect >= second/2 {
-				s.Report(UploadRefused, finding.Text(r.method), finding.Text(r.target), finding.Text(r.host), finding.Num(float64(s.Now()-r.expect)/ms))
+			if r.expect != 0 && !r.headAnswer && s.Now()-r.expect >= web.Second/2 {
+				s.Report(web.UploadRefused, finding.Text(r.q.Method), finding.Text(r.q.Target), finding.Text(r.q.Host),
+					finding.Num(float64(s.Now()-r.expect)/web.Millisecond))
 			}
 			r.expect = 0
 			r.x.ReqEnd, r.x.ReqLast = s.Now(), s.Frame()
@@ -429,10 +435,7 @@ func (a *analyzer) End(s *proto.Scope, why proto.End) {
 		r := &a.pending[0]
 		waited := max(now-r.x.ReqEnd, 0)
 		if r.whole && !r.gap && r.x.ReqFrame != 0 && (over || waited >= unanswered) && a.half[flow.ToClient].phase != lost {
-			at := *s
-			at.At, at.FrameNo = r.x.ReqEnd, r.x.ReqLast
-			at.Report(NoResponse, finding.Text(r.method), finding.Text(r.target), finding.Text(r.host),
-				finding.Num(float64(waited)/second), bit(why == proto.Reset), finding.Num(1))
+			web.Unanswered(s, &r.q, r.x.ReqEnd, r.x.ReqLast, waited, why == proto.Reset)
 			r.x.Failed = true
 		}
 		a.give(s, 0, false)
@@ -450,17 +453,10 @@ func (a *analyzer) endBody(s *proto.Scope, why proto.End, over bool) {
 		if h.phase == inBody {
 			missing = h.left
 		}
-		s.Report(CutResponse, finding.Text(r.method), finding.Text(r.target), finding.Text(r.host),
+		s.Report(web.CutResponse, finding.Text(r.q.Method), finding.Text(r.q.Target), finding.Text(r.q.Host),
 			finding.Num(a.status), finding.Num(missing))
 		r.x.Failed = true
 	}
 	a.give(s, 0, h.phase == untilClose && why == proto.Closed)
 	a.status = 0
-}
-
-func bit(b bool) finding.Value {
-	if b {
-		return finding.Num(1)
-	}
-	return finding.Num(0)
 }

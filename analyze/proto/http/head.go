@@ -5,13 +5,8 @@ import (
 	"strconv"
 )
 
-// Bounds of what is kept of a message.
-const (
-	maxHead   = 60 << 10 // below proto.MaxBuffered; servers take 8 to 32 KiB
-	maxTarget = 256
-	maxHost   = 255
-	maxURL    = 1024
-)
+// maxHead bounds a head: below proto.MaxBuffered; servers take 8 to 32 KiB.
+const maxHead = 60 << 10
 
 // head is the start line and those header fields that matter. Slices refer to
 // the bytes parsed and are valid during the call only.
@@ -188,25 +183,6 @@ func hasToken(list []byte, token string) bool {
 		if bytes.EqualFold(bytes.TrimSpace(part), []byte(token)) {
 			return true
 		}
-	}
-	return false
-}
-
-// scheme is the first word of credentials or a challenge.
-func scheme(v []byte) string {
-	s, _, _ := bytes.Cut(v, []byte{' '})
-	return string(s[:min(len(s), 32)])
-}
-
-// midLogin reports whether a 401 or 407 is a step of a login: the challenge
-// carries a token (NTLM, Negotiate; RFC 4559, 4) or a fresh nonce (RFC 7616, 3.3).
-func midLogin(challenge []byte) bool {
-	name, token, _ := bytes.Cut(challenge, []byte{' '})
-	switch {
-	case bytes.EqualFold(name, []byte("ntlm")), bytes.EqualFold(name, []byte("negotiate")):
-		return len(token) > 0
-	case bytes.EqualFold(name, []byte("digest")):
-		return bytes.Contains(bytes.ToLower(token), []byte("stale=true"))
 	}
 	return false
 }
