@@ -10,11 +10,15 @@ import (
 // A mirror port that copies a frame at entry and at exit of a switch does so
 // within the time that the switch needs; a host that sends the same datagram
 // again waits longer. Between two taps of a routed path it is some milliseconds.
-const copyWindow = 2_000_000 // ns
+const (
+	copyWindow = 2_000_000     // ns
+	second     = 1_000_000_000 // ns
+)
 
 // copies recognises frames that the capture point copied: the same packet again
-// within copyWindow, TTL and link header aside. TCP is judged by the ledger,
-// which knows the connection.
+// within copyWindow, TTL and link header aside. It serves what has no
+// conversation; datagrams are remembered by theirs (lane.recall), and TCP is
+// judged by the ledger, which knows the connection.
 type copies struct {
 	recent [copySlots]copyOf
 }
@@ -46,7 +50,6 @@ const loopFalls = 3
 
 // seen tells whether the packet at hand came by before.
 func (c *copies) seen(f *packet.Frame, p *decode.Packet, raw []byte) (v sight) {
-	const second = 1_000_000_000
 	print := fingerprint(p, raw)
 	slot := &c.recent[print%copySlots]
 	age := f.Time - slot.time

@@ -90,20 +90,55 @@ func (l *lane) run() {
 		if l.id == 0 {
 			l.d.take(&w.tally)
 		}
+		l.books.Clock(w.tally.latest)
 		for i := range w.batch.Frames {
 			p := &w.pkts[i]
-			if p.Hash%l.count == l.id || p.Broadcast {
+			if p.Broadcast || owner(p, l.count) == l.id {
 				f := &w.batch.Frames[i]
 				l.one(f, p, w.batch.Data(f))
 			}
 		}
-		if n := len(w.batch.Frames); n > 0 && l.idle > 0 {
-			l.expire(w.batch.Frames[n-1].Time)
+		if l.idle > 0 {
+			l.expire(w.tally.latest)
 		}
 		l.pipe.drop(w)
 		l.send()
 	}
 	l.finish()
+}
+
+// owner is the lane that analyses a packet. What has no conversation, or speaks
+// to a group, is seen as a whole by the first lane: there is little of it, and
+// who has to remember all of it must not depend on the number of lanes.
+func owner(p *decode.Packet, lanes uint32) uint32 {
+	switch p.Kind {
+	case decode.KindTCP:
+		return p.Hash % lanes
+	case decode.KindUDP:
+		if toGroup(p) {
+			return 0
+		}
+		return p.Hash % lanes
+	case decode.KindICMP, decode.KindICMPv6:
+		if p.Quote.Valid && (p.Quote.Proto == flow.TCP || p.Quote.Proto == flow.UDP) {
+			return p.Hash % lanes
+		}
+	case decode.KindUndecoded, decode.KindSCTP, decode.KindIPOther, decode.KindARP, decode.KindLink, decode.KindFragment:
+	}
+	return 0
+}
+
+// toGroup reports whether a packet is for several hosts: multicast (RFC 5771,
+// RFC 4291, 2.7) or limited broadcast (RFC 919).
+func toGroup(p *decode.Packet) bool {
+	dst := &p.Key.A
+	if p.SrcIsA {
+		dst = &p.Key.B
+	}
+	if p.IPVersion == 4 {
+		return dst[12] >= 224 && dst[12] < 240 || dst[12] == 255
+	}
+	return dst[0] == 0xff
 }
 
 // send hands the delta to the collector and makes the slots of folded
@@ -129,7 +164,7 @@ func (l *lane) one(f *packet.Frame, p *decode.Packet, raw []byte) {
 		l.whole = *p
 		p = &l.whole
 		w, ok := l.defrag.Add(f.Number, f.Time, raw, p)
-		if !ok || p.Hash%l.count != l.id {
+		if !ok || owner(p, l.count) != l.id {
 			return
 		}
 		raw = w.Data
@@ -164,15 +199,47 @@ func (l *lane) watch() {
 	v := l.copies.seen(l.frame, l.pkt, l.raw)
 	l.copy = v.again
 	if v.looped {
-		l.publish(&correlate.Looped{
-			From: flow.Addr(l.pkt.Src()), To: flow.Addr(l.pkt.Dst()), TTL: l.pkt.TTL, V6: l.pkt.IPVersion == 6,
-		})
+		l.looped()
 	}
 	if v.times > 1 {
 		if src, dst, ok := l.pkt.MACs(l.raw); ok && dst[0]&1 != 0 {
 			l.publish(&correlate.Repeated{Src: src, Times: v.times, ARP: l.pkt.Kind == decode.KindARP})
 		}
 	}
+}
+
+// recall tells copies of datagrams by what their conversation remembers of the
+// one before. Only every other one can be a copy: a flood of equal datagrams is
+// no mirror's work.
+func (l *lane) recall(c *conversation, dir flow.Dir) {
+	print := uint32(fingerprint(l.pkt, l.raw))
+	again := c.print[dir] == print
+	if age := l.frame.Time - c.last; again && age >= 0 && age < second {
+		l.copy = age < copyWindow && c.flags&copied == 0
+		l.falls(c, dir)
+	}
+	c.flags &^= copied
+	if l.copy {
+		c.flags |= copied
+	}
+	c.print[dir] = print
+}
+
+// falls counts how often in a row a packet came by with a lower TTL than before.
+func (l *lane) falls(c *conversation, dir flow.Dir) {
+	if age := l.frame.Time - c.last; l.pkt.TTL >= c.ttl[dir] || age < 0 || age >= second {
+		c.falls = 0
+		return
+	}
+	if c.falls = min(c.falls+1, loopFalls); c.falls == loopFalls {
+		l.looped()
+	}
+}
+
+func (l *lane) looped() {
+	l.publish(&correlate.Looped{
+		From: flow.Addr(l.pkt.Src()), To: flow.Addr(l.pkt.Dst()), TTL: l.pkt.TTL, V6: l.pkt.IPVersion == 6,
+	})
 }
 
 // publish tells the correlators a fact about the frame at hand.
@@ -314,7 +381,7 @@ func (l *lane) segment() {
 		s.Dir = l.dir(c)
 	}
 	if syn {
-		l.watch()
+		l.falls(c, s.Dir)
 	}
 	c.last = l.frame.Time
 	c.ttl[s.Dir] = p.TTL
@@ -326,9 +393,13 @@ func (l *lane) segment() {
 func (l *lane) datagram() {
 	p := l.pkt
 	slot, c := l.lookup(false, false)
-	c.last = l.frame.Time
-	l.watch()
 	dir := l.dir(c)
+	if toGroup(p) {
+		l.watch()
+	} else {
+		l.recall(c, dir)
+	}
+	c.last = l.frame.Time
 	c.ttl[dir] = p.TTL
 	l.books.Datagram(c.book, dir, l.frame, p, l.copy)
 	if c.flags&deaf == 0 && p.PayloadLen > 0 {
@@ -347,13 +418,15 @@ const maxPings = 1 << 14
 
 func (l *lane) icmp() {
 	p := l.pkt
-	l.watch()
+	if !p.Quote.Valid {
+		l.watch()
+	}
 	counter, v6 := proto.ICMPTypeCode, p.Kind == decode.KindICMPv6
 	if v6 {
 		counter = proto.ICMPv6TypeCode
 	}
 	l.Count(counter, typeCode(p.ICMPType, p.ICMPCode), 1)
-	if p.Quote.Valid && !l.copy {
+	if p.Quote.Valid {
 		e := correlate.ICMPError{
 			From: flow.Addr(p.Src()), To: flow.Addr(p.Dst()), Type: p.ICMPType, Code: p.ICMPCode, V6: v6,
 			MTU: uint16(min(p.Quote.MTU, 0xffff)), Quoted: p.Quote.Key, QuotedSrcA: p.Quote.SrcIsA, TTL: p.TTL,
@@ -380,7 +453,7 @@ func (l *lane) icmp() {
 	if v6 {
 		number = flow.ICMPv6
 	}
-	if l.pkt.L4 < l.pkt.End {
+	if !p.Quote.Valid && p.L4 < p.End {
 		l.message(proto.ICMP, number, l.raw[p.L4:p.End:p.End])
 	}
 }

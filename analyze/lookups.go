@@ -11,7 +11,7 @@ import (
 const (
 	// A client connects as soon as it has the address; RFC 8305, 5 lets it wait
 	// 250 ms for a better one. What follows later used an address that it knew.
-	lookupBefore = 1_000_000_000
+	lookupBefore = second
 	maxLookups   = 1 << 14
 )
 

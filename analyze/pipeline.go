@@ -102,6 +102,7 @@ type tally struct {
 	packets     uint64
 	bytes       uint64 // on the wire
 	first, last int64  // times of the first and last frame
+	latest      int64
 	reversals   uint64 // frames older than the one before, within the batch
 	snapped     uint64 // frames cut by the snaplen
 	undecoded   uint64
@@ -115,7 +116,7 @@ type tally struct {
 
 func (t *tally) add(f *packet.Frame, p *decode.Packet, data []byte) {
 	if t.packets == 0 {
-		t.first, t.last = f.Time, f.Time
+		t.first, t.last, t.latest = f.Time, f.Time, f.Time
 	}
 	t.packets++
 	t.bytes += uint64(f.WireLen)
@@ -123,6 +124,7 @@ func (t *tally) add(f *packet.Frame, p *decode.Packet, data []byte) {
 		t.reversals++
 	}
 	t.last = f.Time
+	t.latest = max(t.latest, f.Time)
 	if f.CapLen < f.WireLen {
 		t.snapped++
 	}
@@ -148,7 +150,6 @@ func (t *tally) flush() {
 
 // rate counts the frames and broadcasts of each second.
 func (t *tally) rate(f *packet.Frame, p *decode.Packet, data []byte) {
-	const second = 1_000_000_000
 	n := len(t.rates)
 	if start := f.Time - f.Time%second; n == 0 || t.rates[n-1].Start != start {
 		t.rates = append(t.rates, correlate.Rate{First: f.Number, Start: start})

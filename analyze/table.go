@@ -19,13 +19,16 @@ type conversation struct {
 	book   ledger.Ref
 	socket uint32 // index in lane.sockets; 0: none
 	flags  uint8
-	ttl    [2]uint8 // of the last frame of each direction
+	falls  uint8     // frames in a row with a lower TTL
+	ttl    [2]uint8  // of the last frame of each direction
+	print  [2]uint32 // fingerprint of the last datagram of each direction
 }
 
 const (
 	clientIsA   = 1 << iota // the client is endpoint A
 	clientKnown             // a SYN said so
 	quotedOnly              // seen only inside an ICMP error
+	copied                  // the last datagram was a copy
 	deaf                    // no analyzer wants its payload
 	inUse
 )
