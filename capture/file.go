@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -94,6 +95,10 @@ func Open(ctx context.Context, names []string, opt Options) (*File, error) {
 func (f *File) open(ctx context.Context, index int, name string) *reader {
 	r := &reader{index: index, info: FileInfo{Name: name, Size: -1}}
 	r.walk.interfaces = f.ifaces
+	if name == stdinName && slices.Contains(f.names[:index], name) {
+		r.info.Err, r.done = &OpenError{Name: name, Reason: "standard input can be read only once", Remedy: `name "-" once`}, true
+		return r
+	}
 	raw, err := openRaw(name, f.opt.Stdin)
 	if err != nil {
 		r.info.Err, r.done = err, true

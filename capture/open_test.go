@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/iotest"
 
@@ -123,6 +124,43 @@ func TestOneBadFileOfSeveralIsLeftOut(t *testing.T) {
 	}
 	if _, err := Open(t.Context(), []string{bad, bad}, Options{}); !errors.As(err, &wrong) {
 		t.Errorf("only bad ones: %v", err)
+	}
+}
+
+func TestStandardInputIsReadOnce(t *testing.T) {
+	t.Parallel()
+	o, i := readAll(t, Options{Stdin: bytes.NewReader(pcapFile(1, sample{Data: "x"}))}, "-", "-")
+	if o.packets != 1 || i.Files[0].Err != nil || i.Files[1].Err == nil {
+		t.Errorf("%+v, %+v", o, i.Files)
+	}
+}
+
+// TestInfoDuringReading is for the race detector: a screen asks while frames are read.
+func TestInfoDuringReading(t *testing.T) {
+	t.Parallel()
+	file := write(t, "x", pack(t, "gzip", benchFile(5000)))
+	f := open(t, Options{BatchBytes: 4096, Batches: 3}, file, file)
+	var wait sync.WaitGroup
+	end := make(chan struct{})
+	wait.Go(func() {
+		for {
+			select {
+			case <-end:
+				return
+			default:
+				if i, p := f.Info(), f.Progress(); i.Counters.Packets < p.Packets && len(i.Files) != 2 || p.Read > p.Size {
+					t.Errorf("%+v, %+v", i.Counters, p)
+				}
+			}
+		}
+	})
+	if n := len(samples(t, f)); n != 10000 {
+		t.Errorf("%d frames", n)
+	}
+	close(end)
+	wait.Wait()
+	if p := f.Progress(); p.Read != p.Size || p.Packets != 10000 {
+		t.Errorf("at the end: %+v", p)
 	}
 }
 

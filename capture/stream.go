@@ -50,9 +50,12 @@ func (f *rawFile) close() error {
 	return f.file.Close()
 }
 
-// openRaw opens a name; "-" is stdin.
+// stdinName stands for standard input.
+const stdinName = "-"
+
+// openRaw opens a name; stdinName is stdin.
 func openRaw(name string, stdin io.Reader) (*rawFile, error) {
-	if name == "-" {
+	if name == stdinName {
 		f, ok := stdin.(*os.File)
 		if !ok {
 			return &rawFile{r: stdin, size: -1}, nil
