@@ -292,8 +292,8 @@ func (f *Defragmenter) join(d *datagram, data []byte, p *Packet) []byte {
 		h[6] &= 0x40
 		h[7] = 0
 	} else {
-		n -= ipv6HeaderLen
-		h[4], h[5] = byte(n>>8&0xff), byte(n&0xff) // at most 65535 of payload and headers kept
+		n = min(n-ipv6HeaderLen, maxDatagram) // extension headers may push the end beyond what the field holds
+		h[4], h[5] = byte(n>>8&0xff), byte(n&0xff)
 		h[d.nh] = d.next6
 	}
 	fragments := d.fragments
