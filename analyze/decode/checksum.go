@@ -73,6 +73,9 @@ func (p *Packet) TransportChecksum(data []byte) Verdict {
 	if to-from < wire || p.MF || p.FragOff != 0 {
 		return NotVerifiable
 	}
+	if p.Protos.Has(Routing) { // the sum is over the last hop's address, RFC 8200, 8.1
+		return NotVerifiable
+	}
 	b := data[from : from+wire]
 	switch p.Kind {
 	case KindTCP:
