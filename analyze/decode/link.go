@@ -1,5 +1,7 @@
 package decode
 
+import "netwhy/analyze/flow"
+
 // EtherTypes.
 const (
 	typeIPv4      = 0x0800
@@ -119,12 +121,25 @@ func (d *decoder) leaf(pr Proto, off int) {
 	d.endLink(off)
 }
 
+// endLink makes the layer at hand the innermost one. The conversation of a
+// tunnel around it stays in Convs only.
 func (d *decoder) endLink(off int) {
 	p := d.p
 	p.Kind = KindLink
+	p.Key, p.SrcIsA, p.L3, p.IPVersion, p.Proto, p.TTL = flow.Key{}, false, None, 0, 0, 0
+	p.SrcPort, p.DstPort = 0, 0
 	at := min(pos(max(off, 0)), p.End)
 	p.L4, p.Payload = at, at
 	p.PayloadLen = pos(max(d.wire-off, 0))
+}
+
+// dead ends the decoding at something that cannot be read. What is around it, if
+// that is IP, stays the innermost thing known.
+func (d *decoder) dead(r Reason, off int) {
+	d.fail(r)
+	if d.p.IPVersion == 0 {
+		d.endLink(off)
+	}
 }
 
 // otherType reads what is neither IP nor ARP.
@@ -192,8 +207,7 @@ func (d *decoder) otherType(et uint16, off int) {
 			d.innerEthernet(off + 6 + int(d.u16(off)>>6&0x1f)*4)
 		}
 	default:
-		d.fail(UnknownType)
-		d.endLink(off)
+		d.dead(UnknownType, off)
 	}
 }
 
@@ -205,6 +219,7 @@ func (d *decoder) arp(off int) {
 	if !d.need(off, 8) {
 		return
 	}
+	d.endLink(off)
 	p.Kind = KindARP
 	p.L3, p.L4, p.Payload = pos(off), pos(off), pos(off)
 	n := 8 + 2*int(d.b[off+4]) + 2*int(d.b[off+5])
@@ -257,8 +272,7 @@ func (d *decoder) macsec(off int) {
 		at += 8
 	}
 	if d.b[off]&(encrypted|changed) != 0 {
-		d.fail(Encrypted)
-		d.endLink(off)
+		d.dead(Encrypted, off)
 		return
 	}
 	if d.need(at, 2) {

@@ -45,8 +45,7 @@ func (d *decoder) mpls(off int) {
 		p.Protos.Add(PWEth)
 		d.innerEthernet(at)
 	default:
-		d.fail(UnknownType)
-		d.endLink(at)
+		d.dead(UnknownType, at)
 	}
 }
 

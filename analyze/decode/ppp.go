@@ -10,6 +10,7 @@ const (
 	pppIPv6      = 0x0057
 	pppMPLS      = 0x0281
 	pppMPLSMulti = 0x0283
+	pppControl   = 0x4000 // from here on: LCP, IPCP and the like
 )
 
 // pppoe reads a PPPoE session packet (RFC 2516, 4).
@@ -59,8 +60,7 @@ func (d *decoder) pppProtocol(off int) {
 	case pppMPLS, pppMPLSMulti:
 		d.mpls(off)
 	case pppVJ:
-		d.fail(Compressed)
-		d.endLink(off)
+		d.dead(Compressed, off)
 	case pppVJUncomp:
 		d.vjUncompressed(off)
 	case pppBridging: // RFC 3518, 4.2: flags, MAC type 1 is Ethernet
@@ -72,11 +72,11 @@ func (d *decoder) pppProtocol(off int) {
 			d.pppProtocol(off + 4)
 			return
 		}
-		d.fail(LinkFragment)
-		d.endLink(off)
+		d.dead(LinkFragment, off)
 	default:
-		if pr < 0x4000 {
-			d.fail(UnknownType)
+		if pr < pppControl {
+			d.dead(UnknownType, off)
+			return
 		}
 		d.endLink(off)
 	}
@@ -85,6 +85,5 @@ func (d *decoder) pppProtocol(off int) {
 // vjUncompressed reads a packet whose IP protocol field holds a connection slot
 // (RFC 1144, 3.2.3): it is TCP.
 func (d *decoder) vjUncompressed(off int) {
-	d.fail(Compressed)
-	d.endLink(off)
+	d.dead(Compressed, off)
 }

@@ -267,3 +267,38 @@ func TestNoTunnel(t *testing.T) {
 		})
 	}
 }
+
+// TestOuterStays: what cannot be read inside a tunnel leaves the tunnel's own
+// conversation; what can be read, but is no conversation, leaves it in Convs.
+func TestOuterStays(t *testing.T) {
+	t.Parallel()
+	vx := func(b []byte) []byte {
+		return eth(0x800, ip4("10.0.0.1", "10.0.0.2", 17, udp(50000, 4789, cat(unhex("0800000000000900"), b))))
+	}
+	for _, tt := range []struct {
+		name  string
+		frame []byte
+		kind  Kind
+		convs uint8
+		outer bool // the key is that of the tunnel
+	}{
+		{"unknown type in vxlan", vx(eth(0x1234, unhex("00"))), KindUDP, 1, true},
+		{"lldp in vxlan", vx(eth(0x88cc, unhex("00"))), KindLink, 1, false},
+		{"cut ip in vxlan", vx(eth(0x800, unhex("4500"))), KindUDP, 1, true},
+		{"wrong version in vxlan", vx(eth(0x800, unhex("55000000 00000000 00000000 00000000 00000000"))), KindUDP, 1, true},
+		{"unknown type in gre", eth(0x800, ip4("10.0.0.1", "10.0.0.2", 47, unhex("0000 1234 00"))), KindIPOther, 0, true},
+		{"gre keepalive", eth(0x800, ip4("10.0.0.1", "10.0.0.2", 47, unhex("0000 0000"))), KindIPOther, 0, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var p Packet
+			Decode(packet.LinkEthernet, tt.frame, uint32(len(tt.frame)), &p)
+			if p.Kind != tt.kind || p.NConvs != tt.convs {
+				t.Errorf("got %v with %d conversations", p.Kind, p.NConvs)
+			}
+			if outer := p.Src()[15] == 1 && p.Dst()[15] == 2 && p.IPVersion == 4; outer != tt.outer {
+				t.Errorf("got key %v %v, version %d", p.Key.AddrA(), p.Key.AddrB(), p.IPVersion)
+			}
+		})
+	}
+}

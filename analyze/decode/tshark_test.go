@@ -144,6 +144,9 @@ func differing(t *testing.T, name string) (diffs []string) {
 // compared lists the captures to compare.
 func compared(t *testing.T) []string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("tshark takes its time")
+	}
 	robust := shared(t, "corpus-robust")
 	out, err := exec.CommandContext(t.Context(), "tshark", "--version").Output()
 	if err != nil || !bytes.Contains(out[:min(len(out), 60)], []byte(tsharkVersion)) {

@@ -131,9 +131,9 @@ func (d *decoder) frame80211(off int, padded bool) {
 		return
 	}
 	p.L2, p.L2Kind = pos(off), L2WLAN
-	d.endLink(off)
 	fc, fl := d.b[off], d.b[off+1]
-	if fc>>2&3 != typeData {
+	if fc>>2&3 != typeData || fc&noData != 0 {
+		d.endLink(off)
 		return
 	}
 	hl := 24
@@ -153,18 +153,15 @@ func (d *decoder) frame80211(off int, padded bool) {
 	if padded {
 		hl = (hl + 3) &^ 3
 	}
-	if fc&noData != 0 {
-		return
-	}
 	if !d.need(off, hl) {
 		return
 	}
 	if fl&protected != 0 {
-		d.fail(Encrypted)
+		d.dead(Encrypted, off)
 		return
 	}
 	if fl&moreFragments != 0 || d.b[off+22]&0xf != 0 {
-		d.fail(LinkFragment)
+		d.dead(LinkFragment, off)
 		return
 	}
 	at := off + hl
