@@ -60,6 +60,12 @@ func (b *Books) talkOf(r *record) *talk {
 	n, t := b.talks.get()
 	t.clear()
 	r.talk = n
+	for d := range t.voice { // what the handshake told
+		if r.packets[d] > 0 {
+			t.voice[d].ttl, t.voice[d].ttls = r.ttl[d], 1
+		}
+	}
+	t.last = r.stop
 	return t
 }
 
@@ -111,7 +117,6 @@ func (b *Books) Datagram(ref Ref, d flow.Dir, f *packet.Frame, p *decode.Packet,
 		return
 	}
 	r := b.records.at(uint32(ref))
-	b.latest = max(b.latest, f.Time)
 	r.note(f.Number, f.Time, d&1, p.PayloadLen, f.WireLen, p.TTL)
 	if r.talk != 0 {
 		b.talks.at(r.talk).heardAgain(f.Time)
@@ -126,7 +131,6 @@ func (b *Books) Segment(ref Ref, s *tcp.Segment, m tcp.Marks, v *tcp.View) {
 		return
 	}
 	r := b.records.at(uint32(ref))
-	b.latest = max(b.latest, s.Time)
 	if b.copied(r, s) {
 		return
 	}

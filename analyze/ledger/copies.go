@@ -16,6 +16,8 @@ const (
 	// synWindow is the soonest that a SYN is sent again.
 	synWindow   = 100 * millisecond
 	recentSlots = 8
+	// stampBytes is the length of options that hold a timestamp.
+	stampBytes = 12
 )
 
 // print is a segment that came by, to recognise its copies.
@@ -48,6 +50,9 @@ func fingerprint(s *tcp.Segment) uint32 {
 
 // copied reports whether a segment is a copy of one that came by, and counts it.
 func (b *Books) copied(r *record, s *tcp.Segment) bool {
+	if s.Flags&tcp.FlagRST != 0 {
+		return false // a closed port answers each segment with the same RST
+	}
 	d := s.Dir & 1
 	hash := fingerprint(s)
 	if r.talk == 0 {
@@ -70,7 +75,8 @@ func (b *Books) copied(r *record, s *tcp.Segment) bool {
 			continue
 		}
 		age := s.Time - p.at
-		if age < 0 || age >= copyWindow && (age >= routedWindow || s.TTL >= p.ttl || s.IPv6 || s.IPID == 0) {
+		told := s.IPID != 0 || len(s.Options) >= stampBytes // something tells it from one sent again
+		if age < 0 || age >= copyWindow && (age >= routedWindow || s.TTL >= p.ttl || !told) {
 			continue
 		}
 		t.copy(s, d, p)

@@ -173,7 +173,7 @@ func (t *talk) reset(r *record, s *tcp.Segment) {
 func (t *talk) misfit(s *tcp.Segment) {
 	d := s.Dir & 1
 	f, x := &t.voice[d], &t.resets
-	if f.flags&vHeard == 0 || f.ttls == 0 {
+	if f.ttls == 0 {
 		return
 	}
 	gone := max(int(s.TTL), int(f.ttl)) - min(int(s.TTL), int(f.ttl))

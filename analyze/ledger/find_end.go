@@ -26,7 +26,7 @@ func (p *report) connecting() {
 	if r.synAcks > 1 {
 		first := t.sackAt - r.synAck
 		ev := t.proof(SYNACKRetry)
-		p.say(SYNACKRetry, p.usual(SYNACKRetry), ev, count(r.synAcks), seconds(first), yes(r.ready != 0))
+		p.say(SYNACKRetry, p.either(SYNACKRetry, r.ready != 0 || r.synAcks > 2), ev, count(r.synAcks), seconds(first), yes(r.ready != 0))
 	}
 	if p.final && !answered && r.flags&flagRst == 0 && t.icmp.n == 0 && (r.syns > 1 || p.b.latest-r.start >= second) {
 		ev := t.proof(SYNRetry)
@@ -261,11 +261,12 @@ func (p *report) injected(phase string) {
 		words(sender(side)), bySender(side), words(phase), count(x.payloads), millis(after), seconds(idle))
 }
 
-// ended says how it ended for a side that waits for d's acknowledgements.
-func (p *report) ended(d flow.Dir) string {
+// ended says how it ended for the sender of d, which waits since then to hear of
+// the other side.
+func (p *report) ended(d flow.Dir, since int64) string {
 	r, t := p.r, p.t
 	switch {
-	case t.voice[d^1].heard > t.voice[d].tryAt && t.voice[d].tries == 0:
+	case t.voice[d^1].heard > since:
 		return EndedRecovered
 	case r.flags&(flagRst|flagRstServer) != 0:
 		return EndedReset
@@ -290,7 +291,7 @@ func (p *report) unanswered(d flow.Dir) {
 	}
 	p.say(Unanswered, p.usual(Unanswered), t.proof(Unanswered),
 		seconds(f.tryIdle), count(f.tries), seconds(t.last-f.tryAt), count(f.tryBytes), count(f.passed),
-		words(receiver(d)), byReceiver(d), words(p.ended(d)), count(p.requests()), count(f.keepRun), yes(o.heard > f.tryAt))
+		words(receiver(d)), byReceiver(d), words(p.ended(d, f.tryAt)), count(p.requests()), count(f.keepRun), yes(o.heard > f.tryAt))
 }
 
 // deadKeepAlives tells of probes without answer.
@@ -304,5 +305,5 @@ func (p *report) deadKeepAlives(d flow.Dir) {
 	}
 	p.say(KeepAliveDead, p.usual(KeepAliveDead), p.t.proof(KeepAliveDead),
 		count(f.keepRun), seconds(p.t.last-o.heard), seconds(f.keepIdle), words(receiver(d)), byReceiver(d),
-		words(p.ended(d)), count(p.requests()))
+		words(p.ended(d, f.keepAt)), count(p.requests()))
 }

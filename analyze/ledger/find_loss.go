@@ -62,7 +62,7 @@ func (p *report) lost() {
 	}
 	stalled := s.lossWait + c.lossWait
 	share := ratio(float64(f.lost), float64(f.segments))
-	worth := stalled >= costlyStall || share >= costlyShare && f.lost >= costlyLost && l.healing*5 >= f.extent()
+	worth := stalled >= costlyStall || share >= costlyShare && f.lost >= costlyLost && l.healing*10 >= f.extent()
 	kind := LossRandom
 	switch {
 	case t.dead(d) || t.dead(d^1):

@@ -11,6 +11,8 @@ const (
 	smallShare = 0.4
 	// smallTransfer is the shortest transfer, in windows, that tells.
 	smallTransfer = 4
+	// smallUsed is the least share of window/RTT that the rate must reach.
+	smallUsed = 0.35
 )
 
 // windows tells of closed, full and small windows.
@@ -49,6 +51,9 @@ func (p *report) smallWindow(d flow.Dir) {
 		return
 	}
 	limit, rate := mbps(uint64(o.maxWin), trip), mbps(f.unique, took)
+	if rate < smallUsed*limit {
+		return
+	}
 	scaled := p.r.scale[0] >= 0 && p.r.scale[1] >= 0
 	p.say(SmallWindow, p.usual(SmallWindow), t.proof(WindowFull),
 		count(o.maxWin), millis(trip), figure(limit), figure(rate), figure(ratio(rate, limit)), seconds(f.winWait), seconds(took),

@@ -98,6 +98,7 @@ type voice struct {
 	shutAt  int64 // since when its own window is shut; 0: open
 
 	unique, again  uint64
+	ackSum         uint64 // bytes that the other side acknowledged
 	segments       uint32 // with payload
 	resent         uint32
 	fast, spurious uint32
@@ -330,6 +331,9 @@ func (t *talk) acknowledge(s *tcp.Segment, m tcp.Marks, v *tcp.View, opt *option
 	}
 	if t.bulk != nil {
 		t.settle(d^1, s)
+	}
+	if o.flags&vHasAck != 0 {
+		o.ackSum += uint64(s.Ack - o.acked)
 	}
 	o.acked = s.Ack
 	o.flags |= vHasAck

@@ -161,5 +161,5 @@ func (p *report) oneSided() {
 	if r.flags&flagRst != 0 && r.packets[d] == uint32(r.syns)+1 {
 		return
 	}
-	p.say(OneSided, finding.Info, nil, words(sender(d)), count(r.packets[d]), count(o.missing), yes(r.bytes[d] > 0 || o.missing > 0 || fin))
+	p.say(OneSided, finding.Info, nil, words(sender(d)), count(r.packets[d]), count(o.ackSum), yes(r.bytes[d] > 0 || o.ackSum > 0 || fin))
 }
