@@ -101,7 +101,7 @@ func (l *loader) dir(d Dir) {
 			return err
 		}
 		ext := path.Ext(name)
-		if e.IsDir() || name != root && ext != ".yaml" && ext != ".yml" || strings.HasSuffix(name, ".bad.yaml") {
+		if e.IsDir() || name != root && ext != ".yaml" && ext != ".yml" {
 			return nil
 		}
 		data, err := fs.ReadFile(d.FS, name)
