@@ -5,6 +5,8 @@ import (
 	"netwhy/analyze/proto"
 	"netwhy/analyze/proto/arp"
 	"netwhy/analyze/proto/dns"
+	"netwhy/analyze/proto/http"
+	"netwhy/analyze/proto/http2"
 	"netwhy/analyze/proto/icmp"
 	"netwhy/analyze/proto/nd"
 	"netwhy/analyze/proto/tls"
@@ -16,6 +18,8 @@ func Protocols() []proto.Spec {
 	return []proto.Spec{
 		arp.Spec(),
 		dns.Spec(),
+		http.Spec(),
+		http2.Spec(),
 		icmp.Spec(),
 		nd.Spec(),
 		tls.Spec(),
