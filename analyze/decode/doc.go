@@ -25,5 +25,19 @@
 // before the inner ones: Packet.Convs lists all of a frame in that order. What
 // an ICMP error quotes also has a stream there; it is marked as quoted.
 // Packet.VLAN and Packet.TunnelID are at hand for those who want to keep such
-// conversations apart; Key.Realm is left 0.
+// conversations apart; Key.Realm is left 0. A TCP header needs sixteen bytes, a
+// UDP header eight and a length of at least eight to count.
+//
+// Where this goes beyond Wireshark's default settings: sessions of L2TPv3 whose
+// content is beyond doubt are entered, and IPv6 packets without a length are read
+// (Packet.NoLength6, not among Convs). Where it stops short: packets quoted
+// inside sFlow, OpenFlow and NHRP, compressed payloads (IPComp), and further
+// frames of an 802.11 aggregate.
+//
+// # Fragments
+//
+// Wireshark shows a fragmented datagram in the frame that completes it and
+// nothing of it before, so a fragment is of KindFragment until a Defragmenter has
+// all; a first fragment that the snaplen has cut is read as it is. Fragments in
+// two VLANs are not put together.
 package decode

@@ -188,7 +188,7 @@ func (d *decoder) other(proto uint8, off int) {
 		d.icmp(off, KindICMPv6)
 	case protoSCTP:
 		d.sctp(off)
-	case protoIPv4, protoIPv6, protoGRE, protoEtherIP, protoMPLS, protoAH, protoL2TP, protoPIM:
+	case protoIPv4, protoIPv6, protoGRE, protoEtherIP, protoMPLS, protoAH, protoL2TP, protoPIM, protoEthernet:
 		d.ipTunnel(proto, off)
 	default:
 		d.opaque(proto, off)

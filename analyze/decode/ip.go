@@ -39,6 +39,7 @@ const (
 	protoUDPLite  = 136
 	protoMPLS     = 137
 	protoHIP      = 139
+	protoEthernet = 143
 	protoShim6    = 140
 )
 

@@ -19,6 +19,8 @@ func (d *decoder) ipTunnel(proto uint8, off int) {
 			d.enter(TunnelEtherIP)
 			d.innerEthernet(off + 2)
 		}
+	case protoEthernet: // RFC 8986, 9.1
+		d.innerEthernet(off)
 	case protoMPLS: // RFC 4023
 		d.mpls(off)
 	case protoL2TP: // RFC 3931, 4.1.1; session 0 is control
@@ -113,12 +115,16 @@ func (d *decoder) gre(off int) {
 }
 
 func (d *decoder) grePayload(et uint16, at int, seq bool) {
-	const wccp, cdp, osi = 0x883e, 0x2000, 0x00fe
+	const wccp, cdp, osi, oldEthernet, frameRelay = 0x883e, 0x2000, 0x00fe, 0x6400, 0x6559
 	p := d.p
 	switch et {
 	case 0: // keepalive
 	case typePPP:
 		d.ppp(at)
+	case oldEthernet:
+		d.innerEthernet(at)
+	case frameRelay:
+		d.frameRelay(at)
 	case typeERSPAN: // draft-foschiano-erspan: type I has no header, type II 8 bytes
 		p.Protos.Add(ERSPAN)
 		if seq {

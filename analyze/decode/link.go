@@ -34,6 +34,9 @@ const (
 	typeHSR       = 0x892f
 	typeCMD       = 0x8909
 	typeTRILL     = 0x22f3
+	typeBATMAN    = 0x4305
+	typeRTag      = 0xf1c1 // IEEE 802.1CB
+	typeJumboLLC  = 0x8870
 	typeERSPAN    = 0x88be
 	typeERSPAN3   = 0x22eb
 	typeTEB       = 0x6558 // transparent Ethernet bridging
@@ -188,20 +191,14 @@ func (d *decoder) otherType(et uint16, off int) {
 		}
 	case typeMACsec:
 		d.macsec(off)
-	case typeVNTag, typeHSR: // four bytes, then an EtherType
-		if d.need(off, 6) && d.deeper() {
-			d.etherType(d.u16(off+4), off+6)
-		}
-	case typeETag:
-		if d.need(off, 8) && d.deeper() {
-			d.etherType(d.u16(off+6), off+8)
-		}
+	case typeVNTag, typeHSR, typeRTag, typeCMD, typeETag:
+		d.tagged(et, off)
+	case typeJumboLLC:
+		d.llc(off)
+	case typeBATMAN:
+		d.batman(off)
 	case typeCFP: // tag and TTL, then the frame that is switched
 		d.innerEthernet(off + 2)
-	case typeCMD: // Cisco MetaData: version, length, one option of two 16-bit words
-		if d.need(off, 8) && d.deeper() {
-			d.etherType(d.u16(off+6), off+8)
-		}
 	case typeTRILL: // RFC 6325, 3: six bytes and options in words of four
 		if d.need(off, 6) {
 			d.innerEthernet(off + 6 + int(d.u16(off)>>6&0x1f)*4)
@@ -233,6 +230,55 @@ func (d *decoder) arp(off int) {
 		copy(pair[:4], a.SenderIP[:])
 		copy(pair[4:], a.TargetIP[:])
 		key4(&p.Key, &p.SrcIsA, pair[:], 0)
+	}
+}
+
+// tagged skips a tag of fixed length that ends in an EtherType: VN-Tag, HSR and
+// the redundancy tag have six bytes, Cisco MetaData and the E-Tag eight.
+func (d *decoder) tagged(et uint16, off int) {
+	n := 6
+	if et == typeCMD || et == typeETag {
+		n = 8
+	}
+	if d.need(off, n) && d.deeper() {
+		d.etherType(d.u16(off+n-2), off+n)
+	}
+}
+
+// batman reads B.A.T.M.A.N. advanced: only unicast and broadcast packets carry a
+// frame. Version 14 numbers its packets otherwise than 15.
+func (d *decoder) batman(off int) {
+	const (
+		v14                                = 14
+		unicast, unicast4, broadcast       = 0x40, 0x42, 0x01
+		unicast14, unicast4v14, broadcast4 = 3, 8, 4
+	)
+	d.endLink(off)
+	if !d.need(off, 2) {
+		return
+	}
+	n := 0
+	if d.b[off+1] <= v14 {
+		switch d.b[off] {
+		case unicast14:
+			n = 10
+		case unicast4v14:
+			n = 18
+		case broadcast4:
+			n = 14
+		}
+	} else {
+		switch d.b[off] {
+		case unicast:
+			n = 10
+		case unicast4:
+			n = 18
+		case broadcast:
+			n = 14
+		}
+	}
+	if n > 0 {
+		d.innerEthernet(off + n)
 	}
 }
 

@@ -10,12 +10,14 @@ import (
 // tcpdump group's registry.
 const (
 	linkExpEthernet = 2
+	linkTokenRing   = 6
 	linkSLIP        = 8
 	linkFDDI        = 10
 	linkATMRFC1483  = 100
 	linkCHDLC       = 104
 	linkATMCLIP     = 106
 	linkFrameRelay  = 107
+	linkENC         = 109
 	linkPFLog       = 117
 	linkIPoverFC    = 122
 	linkSunATM      = 123
@@ -134,6 +136,12 @@ func (d *decoder) rare(link packet.LinkType) {
 		}
 	case linkSunATM:
 		d.sunATM()
+	case linkTokenRing:
+		d.tokenRing()
+	case linkENC: // OpenBSD's IPsec: family in the host's byte order, SPI, flags
+		if d.need(0, 12) {
+			d.ip(12)
+		}
 	case linkIPNET: // Solaris: 24 bytes, the family in the second
 		if d.need(0, 24) {
 			d.ip(24)
@@ -251,7 +259,7 @@ func (d *decoder) sll2() {
 func (d *decoder) cooked(arphrd, proto uint16, at int) {
 	const (
 		hrdGRE, hrdGRE6, hrdNetlink, hrdRadiotap, hrdWLAN = 778, 823, 824, 803, 801
-		raw8023, llc, can, canFD                          = 1, 4, 0xc, 0xd
+		raw8023, eth, llc, ppp, can, canFD                = 1, 3, 4, 7, 0xc, 0xd
 	)
 	switch arphrd {
 	case hrdNetlink:
@@ -271,8 +279,12 @@ func (d *decoder) cooked(arphrd, proto uint16, at int) {
 	switch proto {
 	case raw8023:
 		d.leaf(IPX, at)
+	case eth:
+		d.innerEthernet(at)
 	case llc:
 		d.llc(at)
+	case ppp:
+		d.ppp(at)
 	case can, canFD:
 		d.fail(NotIP)
 		d.endLink(at)

@@ -35,10 +35,12 @@ func (d *decoder) mpls(off int) {
 		d.ipv6(at)
 	case d.b[at]>>4 == 4 || d.b[at]>>4 == 6:
 		d.ip(at)
+	case d.b[at]>>4 != 0: // as in Wireshark: a first nibble of its own needs a control word before it
+		d.dead(UnknownType, at)
 	case d.looksLikeFrame(at):
 		p.Protos.Add(PWEth)
 		d.innerEthernet(at)
-	case d.b[at]>>4 == 0 && d.looksLikeEthernet(at+4):
+	case d.looksLikeEthernet(at + 4):
 		p.Protos.Add(PWEth)
 		d.innerEthernet(at + 4)
 	case d.looksLikeEthernet(at):

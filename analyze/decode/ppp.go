@@ -53,9 +53,9 @@ func (d *decoder) pppProtocol(off int) {
 		off += 2
 	}
 	switch pr {
-	case pppIPv4:
+	case pppIPv4, typeIPv4:
 		d.ipv4(off)
-	case pppIPv6:
+	case pppIPv6, typeIPv6:
 		d.ipv6(off)
 	case pppMPLS, pppMPLSMulti:
 		d.mpls(off)

@@ -230,3 +230,21 @@ func (d *decoder) sunATM() {
 		d.endLink(4)
 	}
 }
+
+// tokenRing reads IEEE 802.5: access and frame control, the addresses, and a
+// routing field if the source's first bit says so.
+func (d *decoder) tokenRing() {
+	const headerLen, routed = 14, 0x80
+	if !d.need(0, headerLen+2) {
+		return
+	}
+	at := headerLen
+	if d.b[8]&routed != 0 {
+		at += int(d.b[headerLen] & 0x1f)
+	}
+	if d.b[1]>>6 == 1 { // LLC frames; the rest is the ring's own
+		d.llc(at)
+		return
+	}
+	d.endLink(at)
+}
