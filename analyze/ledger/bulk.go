@@ -29,10 +29,12 @@ type load struct {
 	kept   kept                // of loaded
 	base   int64               // smallest of those, ns; 0: none
 	peak   int64               // largest, ns
-	pairs  pairs               // round trip against bytes in flight
-	delays [8]uint32           // µs, of overtaken segments
-	late   kept                // of delays
-	lateBy int64               // longest of these, ns
+	baseIn at                  // frames that show them
+	peakIn at
+	pairs  pairs     // round trip against bytes in flight
+	delays [8]uint32 // µs, of overtaken segments
+	late   kept      // of delays
+	lateBy int64     // longest of these, ns
 
 	holes  [maxHoles]hole
 	nHoles uint8
@@ -98,18 +100,20 @@ func (t *talk) grow(b *Books) *bulk {
 	return t.bulk
 }
 
-// sample notes a round trip under load that a timestamp told.
-func (l *load) sample(ns int64) {
+// sample notes a round trip under load, that a segment showed.
+func (l *load) sample(ns int64, s *tcp.Segment) {
 	if l.base == 0 || ns < l.base {
-		l.base = ns
+		l.base, l.baseIn = ns, at{s.Frame, s.Time}
 	}
-	l.peak = max(l.peak, ns)
+	if ns > l.peak {
+		l.peak, l.peakIn = ns, at{s.Frame, s.Time}
+	}
 	l.kept.add(l.loaded[:], micros(ns))
 }
 
 // acked notes a round trip of data and its pure ACK, with the bytes in flight.
-func (l *load) acked(ns int64, inFlight uint32) {
-	l.sample(ns)
+func (l *load) acked(ns int64, s *tcp.Segment, inFlight uint32) {
+	l.sample(ns, s)
 	l.pairs.add(float64(inFlight), float64(ns))
 }
 
@@ -226,9 +230,15 @@ func (t *talk) settle(d flow.Dir, s *tcp.Segment) {
 
 // sacked notes that the receiver reports a hole.
 func (l *load) sacked(s *tcp.Segment, opt *options) {
-	if l.sackAt == 0 && before(s.Ack, opt.block[0]) {
-		l.sack, l.sackAt, l.sackFix = s.Ack, s.Time, false
+	if l.sackAt != 0 || !before(s.Ack, opt.block[0]) {
+		return
 	}
+	for i := range l.agains {
+		if a := &l.agains[i]; a.at != 0 && !before(s.Ack, a.from) && before(s.Ack, a.to) {
+			return // it is being mended already
+		}
+	}
+	l.sack, l.sackAt, l.sackFix = s.Ack, s.Time, false
 }
 
 // overtaken counts a segment of direction d that came late.

@@ -233,7 +233,7 @@ func (t *talk) repeated(r *record, s *tcp.Segment, m tcp.Marks, opt *options, se
 	if m.Has(tcp.FastRetransmission) {
 		f.fast++
 	}
-	if l.sackAt != 0 && !before(end, l.sack) {
+	if l.sackAt != 0 && before(l.sack, end) {
 		l.sackFix = true
 	}
 	if f.pendBy != 0 && before(seq, f.pend) && s.Len < f.pendBy {
@@ -350,7 +350,4 @@ func (t *talk) beyond(b *Books, s *tcp.Segment, opt *options) {
 	}
 	t.grow(b).dir[s.Dir&1].open(f, s, opt)
 	f.next = s.Seq
-	if s.Flags&tcp.FlagFIN != 0 {
-		f.next++
-	}
 }

@@ -192,7 +192,9 @@ func (p *report) phase() (phase string, mid bool) {
 		}
 		return PhaseWait, true
 	case turnResponse, turnPush:
-		cut := x.pushing || x.unacked > 0 && x.side == flow.ToClient
+		// A server that is done closes with FIN, or much later: one that resets right
+		// after its own words did not end them.
+		cut := x.pushing || !x.finAny && (x.unacked > 0 || x.side == flow.ToClient && x.at-x.last < second)
 		if p.t.told.any {
 			cut = y.incomplete
 		}

@@ -17,6 +17,9 @@ type rtt struct {
 	quick    int64 // smallest of pure ACKs
 	kept     kept
 	few      [fewSamples]uint32 // µs
+	data     uint64             // frames of the smallest sample: data,
+	ack      uint64             // its ACK,
+	ackAt    int64              // and when that came
 }
 
 const (
@@ -79,41 +82,57 @@ func (r *rtt) summary(many []uint32) conn.RTT {
 
 // echo measures round trips by TCP timestamps (RFC 7323, 4): a value that one end
 // sent, until the other end returns it. It sees the round trip on the far side of
-// the tap even when data flows only towards the tap. One value is under way at a
-// time, which gives about a sample a round trip.
+// the tap even when data flows only towards the tap. A few values are under way at
+// a time, which gives some samples a round trip.
 type echo struct {
-	value uint32
-	busy  bool
-	at    int64 // when value passed the tap
-	last  int64 // last segment of the other end
-	gap   int64 // longest silence of the other end since then
+	values [echoSlots]uint32
+	times  [echoSlots]int64 // when they passed the tap
+	head   uint8            // oldest under way
+	n      uint8            // under way
+	last   uint32           // latest value taken
+	lastAt int64            // when it passed the tap
+	space  int64            // least distance of two, ns
+	heard  int64            // last segment of the other end
+	gap    int64            // longest recent silence of the other end
+	gapEnd int64            // when that ended
 }
+
+const echoSlots = 8
 
 // leave notes a segment that carries the timestamp value.
 func (e *echo) leave(value uint32, at int64) {
-	if e.busy || value == e.value {
+	if value == e.last || e.n == echoSlots || at-e.lastAt < e.space {
 		return
 	}
-	*e = echo{value: value, busy: true, at: at, last: at}
+	i := (e.head + e.n) % echoSlots
+	e.values[i], e.times[i] = value, at
+	e.n++
+	e.last, e.lastAt = value, at
+	if e.heard == 0 {
+		e.heard = at
+	}
 }
 
 // back takes a segment of the other end that echoes a value and returns a sample,
 // or 0. The other end answers only when it has something to send: a sample counts
 // only if the other end was sending all the while, so that what it shows is the
 // path and not a pause.
-func (e *echo) back(echoed uint32, at int64) int64 {
-	if !e.busy {
-		return 0
+func (e *echo) back(echoed uint32, at int64) (took int64) {
+	if gap := at - e.heard; e.heard != 0 && (gap >= e.gap || e.n > 0 && e.gapEnd < e.times[e.head]) {
+		e.gap, e.gapEnd = gap, at
 	}
-	e.gap = max(e.gap, at-e.last)
-	e.last = at
-	if int32(echoed-e.value) < 0 {
-		return 0
-	}
-	e.busy = false
-	took := at - e.at
-	if echoed != e.value || e.gap > took/2 {
-		return 0
+	e.heard = at
+	for e.n > 0 && int32(echoed-e.values[e.head]) >= 0 {
+		left := e.times[e.head]
+		if echoed == e.values[e.head] {
+			took = at - left
+			e.space = took / echoSlots
+			if e.gapEnd > left && e.gap > took/2 {
+				took = 0
+			}
+		}
+		e.head = (e.head + 1) % echoSlots
+		e.n--
 	}
 	return took
 }

@@ -37,6 +37,11 @@ func (t *talk) account(r *record, e *conn.Exchange, y *tally, greeting bool) {
 	l := &e.Ledger
 	think := l.Part[conn.ServerThink]
 	lost := avoidable(l)
+	if y == &t.own {
+		// Who sends at his own pace, without long pauses, keeps nobody waiting as
+		// far as anybody can tell without knowing the protocol.
+		lost -= max(0, l.Part[conn.SenderIdle]-t.pauses.request.total-t.pauses.answer.total)
+	}
 	y.thinking += think
 	y.total += l.Total
 	y.lost += lost

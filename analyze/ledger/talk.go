@@ -222,7 +222,7 @@ func (t *talk) segment(b *Books, r *record, s *tcp.Segment, m tcp.Marks, v *tcp.
 	}
 	if opt.stamped && s.Flags&tcp.FlagSYN == 0 {
 		if ns := o.echo.back(opt.echo, s.Time); ns > 0 && t.bulk != nil {
-			t.bulk.dir[d^1].sample(ns)
+			t.bulk.dir[d^1].sample(ns, s)
 			if o.rtt.quick == 0 || ns < o.rtt.quick {
 				o.rtt.quick = ns
 			}
@@ -244,6 +244,9 @@ func (t *talk) segment(b *Books, r *record, s *tcp.Segment, m tcp.Marks, v *tcp.
 	}
 	if s.Flags&tcp.FlagFIN != 0 {
 		f.flags |= vFin
+		if f.next == s.Seq+s.Len { // it takes a number of its own
+			f.next++
+		}
 	}
 	if s.Len > 0 {
 		t.rec = max(t.rec, s.Time)
@@ -308,9 +311,12 @@ func (t *talk) acknowledge(s *tcp.Segment, m tcp.Marks, v *tcp.View, opt *option
 	}
 	progress := o.flags&vHasAck == 0 || before(o.acked, s.Ack)
 	if v.RTT > 0 && s.Flags&tcp.FlagSYN == 0 {
+		if o.rtt.min == 0 || v.RTT < o.rtt.min {
+			o.rtt.data, o.rtt.ack, o.rtt.ackAt = v.RTTFrame, s.Frame, s.Time
+		}
 		o.rtt.add(t.many(d^1), v.RTT, s.Len == 0)
 		if t.bulk != nil && s.Len == 0 {
-			t.bulk.dir[d^1].acked(v.RTT, o.inFlight())
+			t.bulk.dir[d^1].acked(v.RTT, s, o.inFlight())
 		}
 	}
 	if opt.blocks > 0 && opt.duplicate(s.Ack) {
