@@ -10,11 +10,15 @@ func (t *Tracker) Segment(r Ref, s *Segment, v *View) Marks {
 	c := t.conns.at(r)
 	f, b := &c.half[s.Dir&1], &c.half[s.Dir&1^1]
 	*v = View{}
+	c.begin(f, b, s)
 	if s.Header >= HeaderLong {
+		c.flags &^= reusedPorts
+		if s.Flags&FlagSYN != 0 {
+			f.isn = s.Seq
+		}
 		c.view(f, b, 0, v)
 		return s.reset()
 	}
-	c.begin(f, b, s)
 	m := t.judge(c, f, b, s)
 	t.learn(c, f, b, s, m, v)
 	t.accept(c, s, v)
@@ -68,9 +72,16 @@ func (c *connection) begin(f, b *half, s *Segment) {
 	}
 }
 
+// listBound is how many segments without acknowledgement Wireshark remembers of a
+// direction. Beyond, it forgets that a FIN takes a sequence number.
+const listBound = 10_000
+
 // learn takes what the segment tells into the state.
 func (t *Tracker) learn(c *connection, f, b *half, s *Segment, m Marks, v *View) {
-	size := s.Len + phantom(s.Flags)
+	size := s.Len
+	if f.out < listBound {
+		size += phantom(s.Flags)
+	}
 	end := s.Seq + size
 	f.flags &^= lastKeepAlive | lastProbe
 	switch {
@@ -89,7 +100,7 @@ func (t *Tracker) learn(c *connection, f, b *half, s *Segment, m Marks, v *View)
 	if m.Has(AckLostSegment) {
 		b.edge = b.next
 	}
-	inEdge := f.next == 0 || s.Seq == f.edge
+	inEdge := f.edge == 0 || s.Seq == f.edge
 	if f.next == 0 || before(f.next, end) && m&ZeroWindowProbe == 0 { // a probe's byte is not taken
 		f.next, f.nextAt, f.nextFrame = end, s.Time, s.Frame
 	}
@@ -115,6 +126,7 @@ func (t *Tracker) learn(c *connection, f, b *half, s *Segment, m Marks, v *View)
 	}
 	f.flags |= hasWindow
 	if size > 0 {
+		f.out++
 		t.remember(c, f, s, end, m)
 	}
 }
@@ -144,10 +156,14 @@ func (t *Tracker) acknowledge(c *connection, f, b *half, s *Segment, v *View) {
 		b.head = n.next
 		t.nodes.put(i)
 		c.segs--
+		b.out = max(b.out, 1) - 1
 		i = b.head
 	}
 	if b.head == 0 {
 		b.tail = 0
+	}
+	if s.Ack == b.next {
+		b.out = 0
 	}
 }
 

@@ -33,6 +33,7 @@ type half struct {
 	limit     uint32 // highest acknowledgement that the other side gave
 	fin       uint32 // sequence number after the FIN
 	dups      uint32 // duplicate acknowledgements sent in a row
+	out       uint32 // segments sent and not acknowledged, about
 	head      uint32 // of the segments sent and not acknowledged
 	tail      uint32
 	wait      uint32 // head of the ranges beyond a hole, in order
