@@ -3,6 +3,7 @@ package decode
 import (
 	"encoding/binary"
 	"testing"
+	"unsafe"
 
 	"netwhy/capture/packet"
 )
@@ -64,17 +65,34 @@ func FuzzDecode(f *testing.F) {
 		f.Add(uint16(s.link), uint32(len(s.data)), s.data)
 		f.Add(uint16(s.link), uint32(len(s.data)), s.data[:len(s.data)-30])
 	}
+	left := scribbled()
 	f.Fuzz(func(t *testing.T, link uint16, wire uint32, data []byte) {
-		var p, again Packet
-		again.VLAN, again.NConvs = 7, 3 // what an earlier frame left must not matter
+		var p Packet
+		again := *left // what an earlier frame left must not matter
 		wire &= 0x3ffff
 		Decode(packet.LinkType(link), data, wire, &p)
 		Decode(packet.LinkType(link), data, wire, &again)
+		for i := p.NConvs; i < MaxConvs; i++ {
+			again.Convs[i] = Conv{}
+		}
+		if !again.Quote.Valid {
+			p.Quote, again.Quote = Quote{}, Quote{}
+		}
 		if p != again {
 			t.Fatalf("two results: %+v %+v", p, again)
 		}
 		check(t, data, wire, &p)
 	})
+}
+
+// scribbled returns a Packet with a value in every field.
+func scribbled() *Packet {
+	p := &Packet{}
+	b := unsafe.Slice((*byte)(unsafe.Pointer(p)), unsafe.Sizeof(*p))
+	for i := range b {
+		b[i] = 1
+	}
+	return p
 }
 
 // FuzzDefragment reads fragments from the input: 1 byte of identification, 2

@@ -379,3 +379,25 @@ func BenchmarkDecode(b *testing.B) {
 		})
 	}
 }
+
+// TestReset: nothing of an earlier frame shines through, whatever it was.
+func TestReset(t *testing.T) {
+	t.Parallel()
+	for link := range packet.LinkType(300) {
+		for _, b := range [][]byte{nil, {0x45}, eth(0x88cc, []byte{0}), eth(0x800, inner())} {
+			var clean Packet
+			used := *scribbled()
+			Decode(link, b, uint32(len(b)), &clean)
+			Decode(link, b, uint32(len(b)), &used)
+			for i := used.NConvs; i < MaxConvs; i++ {
+				used.Convs[i] = Conv{}
+			}
+			if !used.Quote.Valid {
+				used.Quote = Quote{}
+			}
+			if used != clean {
+				t.Fatalf("link type %d, %d bytes: got %+v, want %+v", link, len(b), used, clean)
+			}
+		}
+	}
+}

@@ -46,29 +46,31 @@ func (d *decoder) icmp(off int, kind Kind) {
 	if kind == KindICMP {
 		switch p.ICMPType {
 		case icmpUnreachable, icmpSourceQuench, icmpRedirect, icmpTimeExceeded, icmpParameter:
+			var mtu uint32
 			if p.ICMPType == icmpUnreachable && p.ICMPCode == codeFragNeeded {
-				p.Quote.MTU = uint32(d.u16(off + 6)) // RFC 1191, 4
+				mtu = uint32(d.u16(off + 6)) // RFC 1191, 4
 			}
-			d.quote(at)
+			d.quote(at, mtu)
 		}
 		return
 	}
 	switch p.ICMPType {
 	case icmp6Unreachable, icmp6TooBig, icmp6Time, icmp6Parameter:
+		var mtu uint32
 		if p.ICMPType == icmp6TooBig {
-			p.Quote.MTU = d.u32(off + 4)
+			mtu = d.u32(off + 4)
 		}
-		d.quote(at)
+		d.quote(at, mtu)
 	}
 }
 
 // quote reads as much as there is of the packet that an error quotes.
-func (d *decoder) quote(off int) {
+func (d *decoder) quote(off int, mtu uint32) {
 	if off >= len(d.b) {
 		return
 	}
 	q := &d.p.Quote
-	q.At = pos(off)
+	*q = Quote{At: pos(off), MTU: mtu}
 	switch d.b[off] >> 4 {
 	case 4:
 		d.quote4(q, off)

@@ -72,9 +72,9 @@ type Packet struct {
 	fragHdr uint32 // offset of the IPv6 fragment header
 	fragNH  uint32 // offset of the next-header byte that points at it
 
-	NConvs uint8 // valid entries of Convs
-	Convs  [MaxConvs]Conv
-	Quote  Quote
+	NConvs uint8          // valid entries of Convs
+	Convs  [MaxConvs]Conv // in order of dissection; entries from NConvs on mean nothing
+	Quote  Quote          // means nothing unless Quote.Valid
 }
 
 // Quote is the packet that an ICMP or ICMPv6 error quotes.
