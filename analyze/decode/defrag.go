@@ -26,7 +26,8 @@ const (
 //
 // Bytes that came first stay: a later fragment fills only what is still missing.
 // Overlaps are counted, those with other bytes as conflicts (an attack, or two
-// datagrams under one identification). What exceeds the bounds is forgotten
+// datagrams under one identification); plain copies, as a mirror port makes them,
+// are no overlap. What exceeds the bounds is forgotten
 // oldest first and counted.
 //
 // Fragments go to every worker, and each has its own Defragmenter: all see the
@@ -52,8 +53,9 @@ type Defragmenter struct {
 type DefragStats struct {
 	Fragments uint64 // taken
 	Whole     uint64 // datagrams put together
-	Overlaps  uint64 // fragments that covered bytes already there
-	Conflicts uint64 // of these, with other bytes
+	Repeated  uint64 // fragments that brought nothing new: copies
+	Overlaps  uint64 // fragments that covered some bytes already there, and agreed
+	Conflicts uint64 // fragments that covered bytes already there with others
 	Malformed uint64 // fragments that cannot be: beyond 65535 bytes, or not a multiple of 8 in the middle
 	Expired   uint64 // datagrams too old
 	Evicted   uint64 // datagrams that had to make room
@@ -64,7 +66,7 @@ type Whole struct {
 	Data       []byte // decoded bytes, valid until the next call of Add but one
 	FirstFrame uint64
 	Fragments  int
-	Overlap    bool
+	Overlap    bool // fragments covered each other in part, or disagreed
 	Conflict   bool // fragments disagreed about bytes: what a host made of it is unknown
 }
 
@@ -143,16 +145,18 @@ func (f *Defragmenter) add(frame uint64, at int64, data []byte, p *Packet) *data
 	if !p.MF && d.total < 0 {
 		d.total = off + len(body)
 	}
-	before := cap(d.store)
+	held, had := cap(d.store), d.have
 	overlap, conflict := d.insert(off, body)
-	f.bytes += cap(d.store) - before
-	if overlap {
+	f.bytes += cap(d.store) - held
+	switch {
+	case conflict:
+		f.Stats.Conflicts++
+		d.overlap, d.conflict = true, true
+	case d.have == had:
+		f.Stats.Repeated++
+	case overlap:
 		f.Stats.Overlaps++
 		d.overlap = true
-	}
-	if conflict {
-		f.Stats.Conflicts++
-		d.conflict = true
 	}
 	f.makeRoom(d)
 	if d.total < 0 || len(d.head) == 0 || d.missing() {
