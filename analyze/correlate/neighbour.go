@@ -256,6 +256,11 @@ func (n *neighbours) claimed(e *proto.Event, ip netip.Addr, mac [6]byte, unasked
 		c.forged++
 	}
 	x.claimEv.Add(e.Frame, e.Time)
+	if x.open.Count > 0 && e.Time > x.open.End {
+		// Who speaks in the name of an address is there, whoever asked before:
+		// DHCP servers ask for an address before they give it away.
+		n.answered(x, e.Time)
+	}
 }
 
 // Conn does nothing: neighbours tell it all.
