@@ -64,6 +64,9 @@ func (b *Books) talkOf(r *record) *talk {
 		if r.packets[d] > 0 {
 			t.voice[d].ttl, t.voice[d].ttls = r.ttl[d], 1
 		}
+		if r.print[d] != 0 {
+			t.remember(r.print[d], flow.Dir(d), r.ttl[d], r.stop, r.last)
+		}
 	}
 	t.last = r.stop
 	return t
@@ -144,7 +147,9 @@ func (b *Books) Segment(ref Ref, s *tcp.Segment, m tcp.Marks, v *tcp.View) {
 	switch {
 	case r.talk != 0:
 		t = b.talks.at(r.talk)
-	case retried || s.Len > 0 || s.Flags&tcp.FlagRST != 0 && r.flags&flagEstablished != 0 || m&^(tcp.Reset|tcp.WindowUpdate) != 0:
+	case retried || s.Len > 0 || m&^(tcp.Reset|tcp.WindowUpdate) != 0,
+		s.Flags&tcp.FlagRST != 0 && r.flags&flagEstablished != 0,
+		v.Acked > 1 && r.flags&side(flagSeen, s.Dir^1) == 0: // the data are not in the capture
 		t = b.talkOf(r)
 	default:
 		return

@@ -16,6 +16,9 @@ const (
 	// synWindow is the soonest that a SYN is sent again.
 	synWindow   = 100 * millisecond
 	recentSlots = 8
+	// Of a direction with fewer frames than this a share says nothing.
+	fewFrames = 3
+	nearlyAll = 0.9
 	// stampBytes is the length of options that hold a timestamp.
 	stampBytes = 12
 )
@@ -50,10 +53,10 @@ func fingerprint(s *tcp.Segment) uint32 {
 
 // copied reports whether a segment is a copy of one that came by, and counts it.
 func (b *Books) copied(r *record, s *tcp.Segment) bool {
-	if s.Flags&tcp.FlagRST != 0 {
+	d := s.Dir & 1
+	if s.Flags&tcp.FlagRST != 0 && s.IPID == 0 && !b.doubled(r) {
 		return false // a closed port answers each segment with the same RST
 	}
-	d := s.Dir & 1
 	hash := fingerprint(s)
 	if r.talk == 0 {
 		since := s.Time - r.stop
@@ -63,7 +66,6 @@ func (b *Books) copied(r *record, s *tcp.Segment) bool {
 			return false
 		}
 		t := b.talkOf(r)
-		t.remember(r.print[d], d, r.ttl[d], r.stop, r.last)
 		t.copy(s, d, &print{hash: hash, ttl: r.ttl[d], at: r.stop, frame: r.last})
 		return true
 	}
@@ -87,6 +89,15 @@ func (b *Books) copied(r *record, s *tcp.Segment) bool {
 	}
 	t.remember(hash, d, s.TTL, s.Time, s.Frame)
 	return false
+}
+
+// doubled reports whether a good part of the connection's frames came twice.
+func (b *Books) doubled(r *record) bool {
+	if r.talk == 0 {
+		return false
+	}
+	t := b.talks.at(r.talk)
+	return (t.copies[0].n+t.copies[1].n)*3 >= r.packets[0]+r.packets[1]
 }
 
 func (t *talk) remember(hash uint32, d flow.Dir, ttl uint8, at int64, frame uint64) {
@@ -130,5 +141,8 @@ func (t *talk) mirrored(r *record) bool {
 	// Shares of the directions' frames; the path seldom doubles both alike.
 	x := float64(a.n) / float64(max(r.packets[0], 1))
 	y := float64(b.n) / float64(max(r.packets[1], 1))
+	if min(r.packets[0], r.packets[1]) < fewFrames {
+		return max(x, y) >= nearlyAll
+	}
 	return a.n > 0 && b.n > 0 && min(x, y) >= max(x, y)/2
 }

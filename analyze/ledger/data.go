@@ -93,6 +93,7 @@ func (t *talk) fresh(r *record, s *tcp.Segment, opt *options, seq, end uint32, g
 	f.next = end
 	f.flags |= vHasNext
 	f.unique += uint64(end - seq)
+	f.timed.sent(end, s.Time, s.Frame)
 	if f.pendBy == 0 && s.Len > f.passed {
 		f.pend, f.pendBy = end, s.Len
 	}
@@ -215,6 +216,7 @@ func (t *talk) repeated(r *record, s *tcp.Segment, m tcp.Marks, opt *options, se
 		return
 	}
 	l := &t.bulk.dir[d]
+	f.timed.again(seq)
 	if h, hit := l.fill(seq, end); hit {
 		f.unique += uint64(end - seq)
 		if t.cameLate(r, f, s, opt, &h) {
@@ -256,6 +258,9 @@ func (t *talk) repeated(r *record, s *tcp.Segment, m tcp.Marks, opt *options, se
 	}
 	t.attempt(s, d, seq)
 	t.lose(s, d, seq, end, false, since)
+	if d == flow.ToClient && t.turn.state == turnResponse {
+		t.turn.respEnd, t.turn.respLast = s.Time, s.Frame // the answer was not over
+	}
 	if l.healFrom == 0 {
 		l.healFrom = s.Time
 	}

@@ -88,7 +88,7 @@ func (p *report) whole() finding.Evidence {
 // connection.
 func (p *report) say(code finding.Code, s finding.Severity, ev *finding.Evidence, v ...finding.Value) {
 	var e finding.Evidence
-	if ev == nil || ev.Count == 0 && len(ev.Frames) == 0 {
+	if ev == nil || len(ev.Frames) == 0 {
 		e = p.whole()
 	} else {
 		e = *ev

@@ -80,6 +80,36 @@ func (r *rtt) summary(many []uint32) conn.RTT {
 	return out
 }
 
+// timed is one segment under way, timed by the books themselves.
+type timed struct {
+	end   uint32
+	busy  bool
+	at    int64
+	frame uint64
+}
+
+func (x *timed) sent(end uint32, at int64, frame uint64) {
+	if !x.busy {
+		*x = timed{end: end, busy: true, at: at, frame: frame}
+	}
+}
+
+// again forgets a segment when something up to it is sent again (Karn's rule).
+func (x *timed) again(from uint32) {
+	if x.busy && before(from, x.end) {
+		x.busy = false
+	}
+}
+
+// acked returns how long the segment took, 0 if it was not acknowledged now.
+func (x *timed) acked(ack uint32, at int64) (took int64, frame uint64) {
+	if !x.busy || before(ack, x.end) {
+		return 0, 0
+	}
+	x.busy = false
+	return at - x.at, x.frame
+}
+
 // echo measures round trips by TCP timestamps (RFC 7323, 4): a value that one end
 // sent, until the other end returns it. It sees the round trip on the far side of
 // the tap even when data flows only towards the tap. A few values are under way at

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"netwhy/analyze/conn"
+	"netwhy/analyze/finding"
 	"netwhy/analyze/flow"
 )
 
@@ -98,15 +99,20 @@ func avoidable(l *conn.Ledger) int64 {
 // proveThink notes the frames that show that the server thought.
 func (t *talk) proveThink(e *conn.Exchange) {
 	ev := t.evidence(SlowServer)
-	ev.Add(e.ReqLast, e.ReqEnd)
-	n := ev.Count
-	if e.AckFrame > e.ReqLast && e.AckFrame < e.RespFrame {
-		ev.Add(e.AckFrame, e.AckTime)
+	n := ev.Count + 1
+	rising(ev, e.ReqLast, e.ReqEnd)
+	if e.AckFrame < e.RespFrame {
+		rising(ev, e.AckFrame, e.AckTime)
 	}
-	if e.RespFrame > e.ReqLast {
-		ev.Add(e.RespFrame, e.RespStart)
-	}
+	rising(ev, e.RespFrame, e.RespStart)
 	ev.Count = n
+}
+
+// rising adds a frame if it comes after those that are there.
+func rising(ev *finding.Evidence, frame uint64, at int64) {
+	if n := len(ev.Frames); frame != 0 && (n == 0 || frame > ev.Frames[n-1]) {
+		ev.Add(frame, at)
+	}
 }
 
 // split gives every nanosecond of an exchange to one part of its ledger and returns

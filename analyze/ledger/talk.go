@@ -140,6 +140,7 @@ type voice struct {
 	backoffRun uint32
 	idleWait   int64
 	rtt        rtt
+	timed      timed
 	echo       echo
 	recent     [recentSlots]print // of its latest segments
 	recentAt   uint8
@@ -310,13 +311,19 @@ func (t *talk) acknowledge(s *tcp.Segment, m tcp.Marks, v *tcp.View, opt *option
 		t.prove(CaptureGap, s)
 	}
 	progress := o.flags&vHasAck == 0 || before(o.acked, s.Ack)
-	if v.RTT > 0 && s.Flags&tcp.FlagSYN == 0 {
-		if o.rtt.min == 0 || v.RTT < o.rtt.min {
-			o.rtt.data, o.rtt.ack, o.rtt.ackAt = v.RTTFrame, s.Frame, s.Time
+	took, of := v.RTT, v.RTTFrame
+	if mine, frame := o.timed.acked(s.Ack, s.Time); t.copies[0].n+t.copies[1].n > 0 {
+		// To the tracker every frame that came twice was sent again: by Karn's rule
+		// it measures nothing.
+		took, of = mine, frame
+	}
+	if took > 0 && s.Flags&tcp.FlagSYN == 0 {
+		if o.rtt.min == 0 || took < o.rtt.min {
+			o.rtt.data, o.rtt.ack, o.rtt.ackAt = of, s.Frame, s.Time
 		}
-		o.rtt.add(t.many(d^1), v.RTT, s.Len == 0)
+		o.rtt.add(t.many(d^1), took, s.Len == 0)
 		if t.bulk != nil && s.Len == 0 {
-			t.bulk.dir[d^1].acked(v.RTT, s, o.inFlight())
+			t.bulk.dir[d^1].acked(took, s, o.inFlight())
 		}
 	}
 	if opt.blocks > 0 && opt.duplicate(s.Ack) {
@@ -340,6 +347,8 @@ func (t *talk) acknowledge(s *tcp.Segment, m tcp.Marks, v *tcp.View, opt *option
 	}
 	if o.flags&vHasAck != 0 {
 		o.ackSum += uint64(s.Ack - o.acked)
+	} else {
+		o.ackSum += uint64(v.Acked)
 	}
 	o.acked = s.Ack
 	o.flags |= vHasAck
