@@ -36,6 +36,7 @@ func main() {
 type tool struct {
 	name string
 	args []string
+	env  string // one setting, NAME=value
 	note string
 	slow bool // one run is enough: it takes minutes, and nothing depends on its last percent
 }
@@ -60,7 +61,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	tools, missing := installed([]tool{
 		{name: "netwhy", args: []string{*netwhy, "replay", "FILE", "--offline", "--format", "json", "-o", os.DevNull, "--progress", "never"}, note: "everything on"},
-		{name: "netwhy, 1 worker", args: []string{*netwhy, "replay", "FILE", "--offline", "--format", "json", "-o", os.DevNull, "--progress", "never", "--workers", "1"}, note: "everything on"},
+		{name: "netwhy, 1 worker", args: []string{*netwhy, "replay", "FILE", "--offline", "--format", "json", "-o", os.DevNull, "--progress", "never"}, env: "NETWHY_LIMITS_WORKERS=1", note: "everything on"},
 		{name: "walk", args: []string{self, "walk", "FILE"}, note: "records in large blocks, nothing else"},
 		{name: "capinfos", args: []string{"capinfos", "-c", "FILE"}, note: "counts packets"},
 		{name: "softflowd", args: []string{"softflowd", "-r", "FILE", "-n", "127.0.0.1:9", "-d"}, note: "counts flows"},
@@ -135,6 +136,9 @@ func once(ctx context.Context, t tool, capture string) (sample, error) {
 		args[i] = strings.ReplaceAll(a, "FILE", capture)
 	}
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...) //nolint:gosec // the tools are listed above
+	if t.env != "" {
+		cmd.Env = append(os.Environ(), t.env)
+	}
 	var complaint strings.Builder
 	cmd.Stderr = &complaint
 	start := time.Now()
