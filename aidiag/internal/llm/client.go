@@ -346,3 +346,23 @@ func plainReason(attempt context.Context, err error) string {
 	}
 	return err.Error()
 }
+
+// Models lists what the endpoint offers, at most 200 names. It is one attempt as
+// any other.
+func (e *Endpoint) Models(ctx context.Context) ([]string, Reply, error) {
+	attempt, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	x := &exchange{started: time.Now(), watch: newWatch(cancel, e.opt.Timeouts)}
+	defer x.watch.stop()
+	list, err := e.client.ListModels(context.WithValue(attempt, exchangeKey{}, x))
+	reply := Reply{Status: x.status, RequestID: x.requestID, TTFB: x.ttfb, Took: time.Since(x.started), BytesIn: x.bytesIn}
+	if err != nil {
+		return nil, reply, e.failure(ctx, attempt, x, err)
+	}
+	const most = 200
+	names := make([]string, 0, min(len(list.Models), most))
+	for _, m := range list.Models[:min(len(list.Models), most)] {
+		names = append(names, Secret{}.scrubID(m.ID))
+	}
+	return names, reply, nil
+}

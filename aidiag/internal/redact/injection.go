@@ -66,6 +66,6 @@ var phrases = regexp.MustCompile(strings.Join([]string{
 
 var markup = regexp.MustCompile(strings.Join([]string{
 	`<\|?(im start|im end|endoftext|system|assistant|user|start|end)`, `\[/?(inst|sys|system|assistant)\]`, `<<sys>>`, `<</?sys`, `###? ?(system|instruction|response|assistant|human|user)`,
-	`"role" ?: ?"`, `\b(system|assistant|human|user) ?: ?[a-z]`, `<(script|img|iframe|svg|a|object|embed|style|link|meta|form|b|i|h1|marquee)\b[^>]*>?`, `javascript ?:`, `\bonerror ?=`,
+	`"role" ?: ?"`, `^(system|assistant|human) ?: ?[a-z]`, `<(script|img|iframe|svg|a|object|embed|style|link|meta|form|b|i|h1|marquee)\b[^>]*>?`, `javascript ?:`, `\bonerror ?=`,
 	`!?\[[^\]]{0,80}\]\([^)]{0,200}\)`, "```", `</?(evidence|data|case|context|instructions|document|tool|function)`, `{{.{0,80}}}`, `\$\([^)]+\)`, "`[^`]+`",
 }, "|"))

@@ -28,6 +28,9 @@ func inVocabulary(s string) bool {
 	return false
 }
 
+// Allowed reports whether a text may leave as it is.
+func Allowed(s string) bool { return s != "" && inVocabulary(s) }
+
 // number: at most five digits, so ports, codes and counts pass and no number
 // that could name a person does.
 func number(s string) bool {
