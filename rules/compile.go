@@ -95,7 +95,7 @@ func compileError(src scalar, env types.Map, err error) *Error {
 }
 
 // unknownName matches what expr says of names that the environment lacks.
-var unknownName = regexp.MustCompile(`^(?:unknown (?:name|field) |type .* has no (?:field|method) |cannot fetch )"?([A-Za-z0-9_]+)"?`) //nolint:gochecknoglobals // compiled once, never changed
+var unknownName = regexp.MustCompile(`^(?:unknown (?:name|field) |type .* has no (?:field|method) |cannot fetch )"?([A-Za-z0-9_]+)"?`)
 
 // place is the line and column, from 1, of the rune at an offset.
 func place(text string, offset int) (line, column int) {
@@ -135,8 +135,8 @@ type guardFault struct {
 	text string
 }
 
-func (g *guard) refuse(n ast.Node, format string, args ...any) {
-	g.faults = append(g.faults, guardFault{at: n.Location(), text: fmt.Sprintf(format, args...)})
+func (g *guard) refuse(n ast.Node, why string) {
+	g.faults = append(g.faults, guardFault{at: n.Location(), text: why})
 }
 
 // Visit is called for each node, children first.

@@ -39,8 +39,8 @@ func connFacts() []fact[conn.Summary] {
 		{"first_frame", "first frame", func(c *conn.Summary) any { return float64(c.First) }},
 		{"last_frame", "last frame", func(c *conn.Summary) any { return float64(c.Last) }},
 		{"duration_seconds", "first to last frame", func(c *conn.Summary) any { return seconds(c.Stop - c.Start) }},
-		{"packets", "frames in both directions", func(c *conn.Summary) any { return float64(c.Client.Packets + c.Server.Packets) }},
-		{"bytes", "payload bytes in both directions", func(c *conn.Summary) any { return float64(c.Client.Bytes + c.Server.Bytes) }},
+		{namePackets, "frames in both directions", func(c *conn.Summary) any { return float64(c.Client.Packets + c.Server.Packets) }},
+		{nameBytes, "payload bytes in both directions", func(c *conn.Summary) any { return float64(c.Client.Bytes + c.Server.Bytes) }},
 		{"lost_segments", "gaps seen in both directions", func(c *conn.Summary) any { return float64(c.Client.LostSegments + c.Server.LostSegments) }},
 		{"retransmissions", "segments sent again, both directions", func(c *conn.Summary) any { return float64(c.Client.Retransmits + c.Server.Retransmits) }},
 		{"syns", "SYNs of the client", func(c *conn.Summary) any { return float64(c.SYNs) }},
@@ -61,8 +61,8 @@ func sideFacts() []fact[conn.Side] {
 		{"ip", "address", func(s *conn.Side) any { return s.Addr.Addr().String() }},
 		{"port", "port", func(s *conn.Side) any { return float64(s.Addr.Port()) }},
 		{"mac", "source MAC of its frames", func(s *conn.Side) any { return macText(s.MAC) }},
-		{"packets", "frames", func(s *conn.Side) any { return float64(s.Packets) }},
-		{"bytes", "payload bytes, retransmissions included", func(s *conn.Side) any { return float64(s.Bytes) }},
+		{namePackets, "frames", func(s *conn.Side) any { return float64(s.Packets) }},
+		{nameBytes, "payload bytes, retransmissions included", func(s *conn.Side) any { return float64(s.Bytes) }},
 		{"wire_bytes", "bytes on the wire", func(s *conn.Side) any { return float64(s.WireBytes) }},
 		{"unique_bytes", "payload bytes without retransmissions", func(s *conn.Side) any { return float64(s.Unique) }},
 		{"retransmitted_bytes", "payload bytes sent again", func(s *conn.Side) any { return float64(s.Retransmitted) }},
@@ -105,7 +105,7 @@ func worstFacts() []fact[conn.Exchange] {
 		{"protocol", "http, dns ... or tcp for a turn of unknown content", func(x *conn.Exchange) any { return x.Protocol }},
 		{"label", "what was asked (from packets)", func(x *conn.Exchange) any { return x.Label }},
 		{"code", "the protocol's own result code (from packets)", func(x *conn.Exchange) any { return x.Code }},
-		{"failed", "the code means failure", func(x *conn.Exchange) any { return x.Failed }},
+		{nameFailed, "the code means failure", func(x *conn.Exchange) any { return x.Failed }},
 		{"complete", "the response ended", func(x *conn.Exchange) any { return x.Complete }},
 		{"answered", "the response began", func(x *conn.Exchange) any { return x.RespStart != 0 }},
 		{"total_seconds", "all of it", func(x *conn.Exchange) any { return seconds(x.Ledger.Total) }},
@@ -165,8 +165,8 @@ func trustFacts() []fact[conn.Trust] {
 // captureFacts is capture.*.
 func captureFacts() []fact[Input] {
 	return []fact[Input]{
-		{"packets", "frames", func(in *Input) any { return float64(in.Packets) }},
-		{"bytes", "bytes on the wire", func(in *Input) any { return float64(in.Bytes) }},
+		{namePackets, "frames", func(in *Input) any { return float64(in.Packets) }},
+		{nameBytes, "bytes on the wire", func(in *Input) any { return float64(in.Bytes) }},
 		{"duration_seconds", "first to last frame", func(in *Input) any { return seconds(in.Duration) }},
 		{"tcp_connections", "TCP connections", func(in *Input) any { return float64(in.TCP) }},
 		{"udp_connections", "UDP conversations", func(in *Input) any { return float64(in.UDP) }},
@@ -222,7 +222,7 @@ func reachFacts() []fact[reach] {
 		{"connections", "conversations concerned", func(r *reach) any { return float64(r.conns) }},
 		{"clients", "different client addresses", func(r *reach) any { return float64(r.clients) }},
 		{"servers", "different server addresses", func(r *reach) any { return float64(r.servers) }},
-		{"failed", "conversations or requests that failed", func(r *reach) any { return float64(r.failed) }},
+		{nameFailed, "conversations or requests that failed", func(r *reach) any { return float64(r.failed) }},
 		{"stalled_seconds", "time lost, over all", func(r *reach) any { return r.stalled }},
 	}
 }

@@ -14,8 +14,8 @@ import (
 )
 
 // shared returns a folder of captures kept beside the repository.
-func shared(t testing.TB, name string) string {
-	t.Helper()
+func shared(tb testing.TB, name string) string {
+	tb.Helper()
 	root := os.Getenv("NETWHY_SHARED")
 	if root == "" {
 		root = filepath.Join("..", "..", "shared")
@@ -23,9 +23,9 @@ func shared(t testing.TB, name string) string {
 	dir := filepath.Join(root, name)
 	if _, err := os.Stat(dir); err != nil {
 		if os.Getenv("CI") == "true" {
-			t.Fatalf("captures are missing: %v", err)
+			tb.Fatalf("captures are missing: %v", err)
 		}
-		t.Skipf("captures are missing: %v", err)
+		tb.Skipf("captures are missing: %v", err)
 	}
 	return dir
 }

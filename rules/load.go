@@ -191,7 +191,7 @@ func (l *loader) rule(r *reader, n ast.Node, isBuiltin bool) {
 		one("ledger", &d.ledger), many("on", &d.on), many("explains", &d.explains), many("distrust", &d.distrust),
 		many("references", &d.references), many("fires", &d.fires), many("silent", &d.silent),
 		{"impact", func(n ast.Node) {
-			r.mapping(n, "impact", []field{one("stalled_seconds", &d.stalled), one("failed", &d.failed)})
+			r.mapping(n, "impact", []field{one("stalled_seconds", &d.stalled), one(nameFailed, &d.failed)})
 		}},
 		{"title", func(n ast.Node) { d.title = r.languages(n, "title") }},
 		{"explanation", func(n ast.Node) { d.explanation = r.languages(n, "explanation") }},

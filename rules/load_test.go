@@ -40,8 +40,7 @@ func TestBadRules(t *testing.T) {
 					t.Errorf("want %s\n got %v", want, err)
 				}
 			}
-			var e *rules.Error
-			if !errors.As(err, &e) {
+			if _, ok := errors.AsType[*rules.Error](err); !ok {
 				t.Errorf("%T: a fault is a *rules.Error", err)
 			}
 		})
@@ -140,7 +139,7 @@ func FuzzLoad(f *testing.F) {
 		}
 		f.Add(data)
 	}
-	f.Fuzz(func(t *testing.T, data []byte) {
+	f.Fuzz(func(_ *testing.T, data []byte) {
 		s, err := rules.LoadOnly(defs(), rules.Dir{FS: fstest.MapFS{"f.yaml": {Data: data}}})
 		if err != nil {
 			return

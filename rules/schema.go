@@ -26,6 +26,9 @@ const (
 	nameReach   = "reach"
 	nameCulprit = "culprit"
 	nameParty   = "party"
+	namePackets = "packets"
+	nameBytes   = "bytes"
+	nameFailed  = "failed"
 )
 
 // schema is what expressions can name, with types: the codes' Defs and the

@@ -209,10 +209,10 @@ func helpers(lang string, command bool) []expr.Option {
 		return expr.Function(name, func(p ...any) (any, error) { return f(number(p[0])), nil }, new(func(float64) string))
 	}
 	opts := []expr.Option{
-		one("seconds", func(v float64) string { return u.seconds(v) }),
+		one("seconds", u.seconds),
 		one("ms", func(v float64) string { return u.seconds(v / 1000) }),
 		one("text", figure),
-		one("bytes", byteText),
+		one(nameBytes, byteText),
 		one("rate", func(v float64) string { return bitText(v*8) + "bit" + u.per }),
 		one("percent", func(v float64) string { return figure(v*100) + " %" }),
 		expr.Function("addr", addrText, new(func(string, float64) string)),

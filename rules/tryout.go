@@ -5,6 +5,7 @@ import (
 	"maps"
 
 	"netwhy/analyze/finding"
+	"netwhy/rules/diagnosis"
 )
 
 // sampleNumber and sampleText stand for every figure when a rule is tried out.
@@ -58,7 +59,7 @@ func (m *machine) tryRule(r *Rule, env map[string]any) error {
 	if _, err := m.truth(r.when, env); err != nil {
 		return fmt.Errorf("when: %w", err)
 	}
-	for name, p := range map[string]*program{"confidence": r.confidence, "stalled_seconds": r.stalled, "failed": r.failed} {
+	for name, p := range map[string]*program{"confidence": r.confidence, "stalled_seconds": r.stalled, nameFailed: r.failed} {
 		if _, err := m.number(p, env); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -128,4 +129,53 @@ func (s *Set) Codes() []finding.Def {
 		out = append(out, *s.schema.defs[finding.Code(c)])
 	}
 	return out
+}
+
+// Example is what a rule says when every number is 2.5 and every text an
+// address: what an author looks at, and what the tests hold fast.
+type Example struct {
+	Title, Explanation string
+	Remedies           []string
+	Excluded           []diagnosis.Exclusion
+	NextStep           *diagnosis.NextStep
+}
+
+// Example fills in the texts of a rule with samples.
+func (s *Set) Example(r *Rule, lang string) (Example, error) {
+	m := newMachine()
+	zero := s.zeros(&Input{})
+	zero[nameCulprit], zero[nameParty], zero[nameReach] = "", "", row(reachFacts(), &reach{})
+	env, _ := sampled(zero).(map[string]any)
+	culprit := diagnosis.Culprit(r.Culprits()[0])
+	env[nameCulprit], env[nameParty] = culpritWord(culprit, lang), culpritWord(culprit, lang)+" "+sampleText
+	var e Example
+	var err error
+	if e.Title, err = r.title.in(lang).fill(m, env, false); err != nil {
+		return e, err
+	}
+	if e.Explanation, err = r.explain.in(lang).fill(m, env, false); err != nil {
+		return e, err
+	}
+	for i := range r.remedies {
+		t, err := r.remedies[i].in(lang).fill(m, env, false)
+		if err != nil {
+			return e, err
+		}
+		e.Remedies = append(e.Remedies, t)
+	}
+	for i := range r.rivals {
+		t, err := r.rivals[i].because.in(lang).fill(m, env, false)
+		if err != nil {
+			return e, err
+		}
+		e.Excluded = append(e.Excluded, diagnosis.Exclusion{Cause: r.rivals[i].cause, Because: t})
+	}
+	if r.next != nil {
+		e.NextStep = &diagnosis.NextStep{}
+		if e.NextStep.Command, err = r.next.command.in(lang).fill(m, env, true); err != nil {
+			return e, err
+		}
+		e.NextStep.TellsApart, err = r.next.tells.in(lang).fill(m, env, false)
+	}
+	return e, err
 }

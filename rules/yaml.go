@@ -2,7 +2,6 @@ package rules
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -59,8 +58,7 @@ func (r *reader) documents(data []byte) []ast.Node {
 	f, err := parser.ParseBytes(data, 0)
 	if err != nil {
 		pos, text := Position{File: r.file}, err.Error()
-		var ye yaml.Error
-		if errors.As(err, &ye) {
+		if ye, ok := errors.AsType[yaml.Error](err); ok {
 			text = ye.GetMessage()
 			if t := ye.GetToken(); t != nil && t.Position != nil {
 				pos.Line, pos.Column = t.Position.Line, t.Position.Column
@@ -194,7 +192,7 @@ func (r *reader) scalar(n ast.Node, what string) scalar {
 }
 
 // list reads a sequence; a lone value is a list of one.
-func (r *reader) list(n ast.Node, each func(n ast.Node)) {
+func (*reader) list(n ast.Node, each func(n ast.Node)) {
 	if s, ok := n.(*ast.SequenceNode); ok {
 		for _, v := range s.Values {
 			each(v)
@@ -232,6 +230,6 @@ func kindOf(n ast.Node) string {
 	case *ast.IntegerNode, *ast.FloatNode:
 		return "a number"
 	default:
-		return fmt.Sprintf("a %s", strings.ToLower(n.Type().String()))
+		return "a " + strings.ToLower(n.Type().String())
 	}
 }

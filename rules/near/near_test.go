@@ -36,8 +36,12 @@ func TestDistance(t *testing.T) {
 		a, b string
 		want int
 	}{
-		{"", "", 0}, {"abc", "abc", 0}, {"abc", "", 3}, {"abc", "acb", 1},
-		{"kitten", "sitting", 3}, {"零窗口", "零窗", 1},
+		{"", "", 0},
+		{"abc", "abc", 0},
+		{"abc", "", 3},
+		{"abc", "acb", 1},
+		{"kitten", "sitting", 3},
+		{"零窗口", "零窗", 1},
 	} {
 		if got := near.Distance(c.a, c.b); got != c.want {
 			t.Errorf("Distance(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
