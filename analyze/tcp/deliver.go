@@ -219,6 +219,9 @@ func (t *Tracker) keep(c *connection, f *half, prev uint32, s *Segment, start, s
 				}
 			}
 		}
+		if (int(c.held)+1)*blockSize > t.limit.Connection {
+			return prev
+		}
 		i, n := t.nodes.get()
 		if i == 0 {
 			return prev
