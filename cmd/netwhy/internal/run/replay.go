@@ -51,9 +51,12 @@ type Outcome struct {
 // Replay reads capture files to their end, or to the end of ctx, and writes the
 // report. What is wrong with the options is returned before a packet is read.
 func Replay(ctx context.Context, w World, opt *Options) (Outcome, error) {
-	set, err := LoadRules(opt.Rules)
-	if err != nil {
-		return Outcome{}, err
+	set := loadRules(opt.Rules)
+	defer func() { _, _ = set() }() // nothing is left running
+	if len(opt.Rules) > 0 {         // the user's rules may be at fault: that is told before a packet is read
+		if _, err := set(); err != nil {
+			return Outcome{}, err
+		}
 	}
 	secrets, err := readKeyLog(opt.KeyLog)
 	if err != nil {
@@ -72,8 +75,13 @@ func Replay(ctx context.Context, w World, opt *Options) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
+	w.Log.InfoContext(ctx, "reading begins", slog.Any("file", opt.Files))
 	res, runErr := analyse(ctx, w, opt, file, secrets)
-	out, err := conclude(ctx, w, opt, set, file, outs, res, runErr)
+	judge, err := set()
+	if err != nil {
+		return Outcome{}, errors.Join(err, outs.close())
+	}
+	out, err := conclude(ctx, w, opt, judge, file, outs, res, runErr)
 	return out, errors.Join(err, outs.close())
 }
 

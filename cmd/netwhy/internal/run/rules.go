@@ -21,6 +21,25 @@ func LoadRules(paths []string) (*rules.Set, error) {
 	return rules.Load(analyze.Defs(), dirs...)
 }
 
+// loadRules begins to load the rules beside whatever the caller does next: it
+// takes a third of a second, and they are needed at the end. The function that
+// it returns waits for them.
+func loadRules(paths []string) func() (*rules.Set, error) {
+	var (
+		set  *rules.Set
+		err  error
+		done = make(chan struct{})
+	)
+	go func() {
+		defer close(done)
+		set, err = LoadRules(paths)
+	}()
+	return func() (*rules.Set, error) {
+		<-done
+		return set, err
+	}
+}
+
 // RulesError says why a place of rules cannot be read.
 type RulesError struct {
 	Path string

@@ -117,8 +117,10 @@ func seconds(ns int64) string {
 		return fmt.Sprintf("%.3g ms", s*1e3)
 	case s < 0.9995:
 		return fmt.Sprintf("%.0f ms", s*1e3)
+	case s < 9.995:
+		return fmt.Sprintf("%.2f s", s)
 	case s < 99.95:
-		return fmt.Sprintf("%.3g s", s)
+		return fmt.Sprintf("%.1f s", s)
 	case s < 6000:
 		return fmt.Sprintf("%.0f s", s)
 	case s < 2*86400:
