@@ -67,6 +67,7 @@ func (k *socket) stream(l *lane, slot uint32, c *conversation, s *tcp.Segment, b
 	if c.flags&deaf != 0 {
 		l.tracker.Want(c.tcp, flow.ToServer, false)
 		l.tracker.Want(c.tcp, flow.ToClient, false)
+		l.forget(c)
 	}
 }
 
@@ -169,15 +170,24 @@ func (k *socket) deafen(c *conversation) {
 	k.half = [2]half{}
 }
 
+// forget takes back the socket of a conversation that nobody recognised.
+func (l *lane) forget(c *conversation) {
+	k := l.sockets[c.socket]
+	if c.socket == 0 || k.spec != nil || k.facts.App != "" || len(k.found) > 0 || k.inner != nil {
+		return
+	}
+	l.sockets[c.socket] = nil
+	l.freeSockets = append(l.freeSockets, c.socket)
+	c.socket = 0
+}
+
 // attach gives what is pending to an analyzer that said yes.
 func (k *socket) attach(l *lane, slot uint32, c *conversation, spec *proto.Spec) {
 	k.spec, k.analyzer, k.ruled = spec, spec.New(), nil
 	k.facts.App = spec.Name
-	k.next = proto.Handover{
-		Inner: func(dir flow.Dir, b []byte) {
-			k.within().bytes(l, slot, c, dir, b, mark{time: l.scope.At, frame: l.scope.FrameNo})
-		},
-		Lost: func(dir flow.Dir, n int) { k.within().lost(l, slot, c, dir, n, l.scope.At, l.scope.FrameNo) },
+	k.next = proto.Handover{}
+	if spec.Wraps {
+		k.wrap(l, slot, c)
 	}
 	for _, dir := range [2]flow.Dir{k.first, k.first.Reverse()} {
 		h := &k.half[dir]
@@ -189,6 +199,16 @@ func (k *socket) attach(l *lane, slot uint32, c *conversation, spec *proto.Spec)
 		if k.analyzer == nil {
 			return
 		}
+	}
+}
+
+// wrap lets the analyzer hand on what it unwrapped.
+func (k *socket) wrap(l *lane, slot uint32, c *conversation) {
+	k.next = proto.Handover{
+		Inner: func(dir flow.Dir, b []byte) {
+			k.within().bytes(l, slot, c, dir, b, mark{time: l.scope.At, frame: l.scope.FrameNo})
+		},
+		Lost: func(dir flow.Dir, n int) { k.within().lost(l, slot, c, dir, n, l.scope.At, l.scope.FrameNo) },
 	}
 }
 
@@ -292,6 +312,7 @@ func (k *socket) datagram(l *lane, slot uint32, c *conversation, dir flow.Dir, b
 	if k.analyzer == nil {
 		if k.tries++; k.tries > probeTries {
 			k.deafen(c)
+			l.forget(c)
 			return
 		}
 		k.first = dir

@@ -40,10 +40,14 @@ type Spec struct {
 	// Probe looks at the first bytes in one direction (one datagram for UDP,
 	// the frame's payload for IP and Link). It is pure. nil: Certain.
 	Probe func(dir flow.Dir, b []byte) Verdict
+	// Weak tells that the content proves too little: the probe is asked only
+	// where one of the ports agrees.
+	Weak bool
 	// New makes the state of one conversation; it is called only after a probe
 	// said yes. For ICMP, IP and Link there is one state for the whole capture,
 	// and dir is always ToServer: who talks to whom is in the Packet.
 	New   func() Analyzer
+	Wraps bool // the analyzer hands on what it unwrapped (Scope.Inner)
 	Codes []finding.Def
 }
 

@@ -17,6 +17,7 @@ func Spec() proto.Spec {
 		Ports:   []uint16{443, 465, 636, 853, 989, 990, 992, 993, 994, 995, 3269, 5061, 8443, 8883},
 		Probe:   probe,
 		New:     func() proto.Analyzer { return newAnalyzer() },
+		Wraps:   true,
 		Codes:   handshake.Defs(),
 	}
 }
