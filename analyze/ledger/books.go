@@ -22,7 +22,12 @@ type Ref uint32
 type Books struct {
 	records slab[record]
 	talks   slab[talk]
-	bulks   []*bulk // free ones
+	bulks   pool[bulk]
+	rares   pool[rare]
+	tallies pool[tally]
+	none    *rare  // what talks without trouble share; never written to
+	noTally *tally // likewise
+	blank   *talk  // of connections without one; never written to
 	emit    func(conv uint32, f finding.Finding)
 	sev     map[finding.Code]finding.Severity
 	latest  int64 // time of the latest packet of any conversation
@@ -34,8 +39,10 @@ type Books struct {
 func New(_ Options, emit func(conv uint32, f finding.Finding)) *Books {
 	b := &Books{
 		records: newSlab[record](recordPage), talks: newSlab[talk](talkPage),
-		emit: emit, sev: map[finding.Code]finding.Severity{},
+		emit: emit, sev: map[finding.Code]finding.Severity{}, none: &rare{}, noTally: &tally{},
 	}
+	b.blank = &talk{b: b}
+	b.blank.clear()
 	for _, d := range Defs() {
 		b.sev[d.Code] = d.Severity
 	}
@@ -58,6 +65,7 @@ func (b *Books) talkOf(r *record) *talk {
 		return b.talks.at(r.talk)
 	}
 	n, t := b.talks.get()
+	t.b = b
 	t.clear()
 	r.talk = n
 	for d := range t.voice { // what the handshake told
@@ -65,37 +73,99 @@ func (b *Books) talkOf(r *record) *talk {
 			t.voice[d].ttl, t.voice[d].ttls = r.ttl[d], 1
 		}
 		if r.print[d] != 0 {
-			t.remember(r.print[d], flow.Dir(d), r.ttl[d], r.stop, r.last)
+			t.remember(r.print[d], flow.Dir(d), r.ttl[d], r.stop)
 		}
 	}
-	t.last = r.stop
+	if r.askedLen > 0 {
+		t.firstWords(r)
+	} else {
+		t.last = r.stop
+	}
 	return t
 }
 
-func (b *Books) newBulk() *bulk {
-	if n := len(b.bulks); n > 0 {
-		k := b.bulks[n-1]
-		b.bulks = b.bulks[:n-1]
-		*k = bulk{}
-		return k
+// waits reports whether a segment is the client's first payload, without anything
+// odd about it, and if so keeps it in the record.
+func (r *record) waits(s *tcp.Segment, m tcp.Marks) bool {
+	mss := r.agreed()
+	if m != 0 || s.Dir != flow.ToServer || r.ready == 0 || r.askedLen > 0 || s.Len == 0 || mss == 0 || s.Len > mss ||
+		s.CE || s.TTL != r.ttl[flow.ToServer] || s.Flags&(tcp.FlagSYN|tcp.FlagFIN|tcp.FlagRST) != 0 {
+		return false
 	}
-	return new(bulk)
+	r.askedAt, r.askedIn, r.askedSeq, r.askedAck = s.Time, s.Frame, s.Seq, s.Ack
+	r.askedLen, r.askedWin, r.askedID = uint16(s.Len), s.Window, s.IPID
+	r.askedPush = s.Flags&tcp.FlagPSH != 0
+	if len(s.Data) > 1 && s.Data[1] == tlsMajor {
+		r.askedFirst = s.Data[0]
+	}
+	return true
 }
 
-// maxFreeBulks bounds the memory kept for later.
-const maxFreeBulks = 1 << 10
+// firstWords gives the talk the client's first payload, which the record kept.
+func (t *talk) firstWords(r *record) {
+	s := tcp.Segment{
+		Frame: r.askedIn, Time: r.askedAt, Dir: flow.ToServer, Seq: r.askedSeq, Ack: r.askedAck,
+		Flags: tcp.FlagACK, Window: r.askedWin, Len: uint32(r.askedLen), TTL: r.ttl[flow.ToServer], IPID: r.askedID,
+	}
+	if r.askedPush {
+		s.Flags |= tcp.FlagPSH
+	}
+	if r.askedFirst != 0 {
+		s.Data = []byte{r.askedFirst, tlsMajor}
+	}
+	r.askedLen = 0
+	v := tcp.View{
+		New: s.Len, InFlight: s.Len, Window: uint32(r.askedWin), PeerWindow: 0,
+		ScaleKnown: r.scale[0] >= 0 && r.scale[1] >= 0, Established: true, ClientKnown: true, State: conn.EndOpen,
+	}
+	if v.ScaleKnown {
+		v.Window <<= uint8(r.scale[flow.ToServer])
+	}
+	t.segment(r, &s, 0, &v)
+}
 
 func (b *Books) forget(r *record, ref Ref) {
 	if r.talk != 0 {
 		t := b.talks.at(r.talk)
-		if t.bulk != nil && len(b.bulks) < maxFreeBulks {
-			b.bulks = append(b.bulks, t.bulk)
+		if t.rare != b.none {
+			b.rares.put(t.rare)
+		}
+		for _, y := range []*tally{t.own, t.told} {
+			if y != b.noTally {
+				b.tallies.put(y)
+			}
+		}
+		if t.bulk != nil {
+			b.bulks.put(t.bulk)
 		}
 		t.clear()
 		b.talks.put(r.talk)
 		r.talk = 0
 	}
 	b.records.put(uint32(ref))
+}
+
+// pool keeps used items for later.
+type pool[T any] struct{ free []*T }
+
+// maxFree bounds the memory of a pool.
+const maxFree = 1 << 10
+
+func (p *pool[T]) get() *T {
+	if n := len(p.free); n > 0 {
+		x := p.free[n-1]
+		p.free = p.free[:n-1]
+		var zero T
+		*x = zero
+		return x
+	}
+	return new(T)
+}
+
+func (p *pool[T]) put(x *T) {
+	if len(p.free) < maxFree {
+		p.free = append(p.free, x)
+	}
 }
 
 // note counts one packet.
@@ -147,7 +217,9 @@ func (b *Books) Segment(ref Ref, s *tcp.Segment, m tcp.Marks, v *tcp.View) {
 	switch {
 	case r.talk != 0:
 		t = b.talks.at(r.talk)
-	case retried || s.Len > 0 || m&^(tcp.Reset|tcp.WindowUpdate) != 0,
+	case r.waits(s, m):
+		return
+	case retried || r.askedLen > 0 || s.Len > 0 || m&^(tcp.Reset|tcp.WindowUpdate) != 0,
 		s.Flags&tcp.FlagRST != 0 && r.flags&flagEstablished != 0,
 		v.Acked > 1 && r.flags&side(flagSeen, s.Dir^1) == 0: // the data are not in the capture
 		t = b.talkOf(r)
@@ -163,7 +235,7 @@ func (b *Books) Segment(ref Ref, s *tcp.Segment, m tcp.Marks, v *tcp.View) {
 	if t.resets.n > 0 {
 		t.afterReset(s)
 	}
-	t.segment(b, r, s, m, v)
+	t.segment(r, s, m, v)
 }
 
 // heardAgain notes progress after an ICMP error.
@@ -180,6 +252,7 @@ func (b *Books) Checksum(ref Ref, s *tcp.Segment) {
 		return
 	}
 	t := b.talkOf(b.records.at(uint32(ref)))
+	t.hurt()
 	t.bad[s.Dir&1]++
 	t.prove(BadChecksum, s)
 }
@@ -191,6 +264,7 @@ func (b *Books) ICMPError(ref Ref, e *correlate.ICMPError, frame uint64, at int6
 	}
 	r := b.records.at(uint32(ref))
 	t := b.talkOf(r)
+	t.hurt()
 	dst := e.Quoted.A
 	if e.QuotedSrcA {
 		dst = e.Quoted.B
@@ -226,12 +300,14 @@ func (b *Books) Exchange(ref Ref, x *conn.Exchange) {
 	if x.Protocol == protoTLS && t.tlsAt[0] == 0 {
 		t.tlsAt[0] = x.ReqStart
 	}
-	t.account(r, x, &t.told, false)
+	t.account(r, x, true, false)
 	if w := t.log.within(x.ReqStart, x.ReqEnd); w[waitIdle] > 0 {
+		t.hurt()
 		t.pauses.request.certain = true
 	}
 	if x.RespStart != 0 {
 		if w := t.log.within(x.RespStart, x.RespEnd); w[waitIdle] > 0 {
+			t.hurt()
 			t.pauses.answer.certain = true
 		}
 	}
@@ -255,6 +331,9 @@ func (b *Books) Close(ref Ref, why proto.End, sum *conn.Summary) {
 		return
 	}
 	r := b.records.at(uint32(ref))
+	if r.askedLen > 0 {
+		b.talkOf(r)
+	}
 	if r.talk != 0 {
 		b.talks.at(r.talk).over(r)
 	}

@@ -31,10 +31,12 @@ type load struct {
 	peak   int64               // largest, ns
 	baseIn at                  // frames that show them
 	peakIn at
-	pairs  pairs     // round trip against bytes in flight
-	delays [8]uint32 // µs, of overtaken segments
-	late   kept      // of delays
-	lateBy int64     // longest of these, ns
+	pairs  pairs // round trip against bytes in flight
+	echo   echo
+	recent [bulkSlots]print // as voice.recent
+	delays [8]uint32        // µs, of overtaken segments
+	late   kept             // of delays
+	lateBy int64            // longest of these, ns
 
 	holes  [maxHoles]hole
 	nHoles uint8
@@ -88,13 +90,14 @@ type again struct {
 }
 
 // grow gives a connection its bulk.
-func (t *talk) grow(b *Books) *bulk {
+func (t *talk) grow() *bulk {
 	if t.bulk == nil {
-		t.bulk = b.newBulk()
+		t.bulk = t.b.bulks.get()
 		for d := range t.voice {
 			r := &t.voice[d].rtt
 			n := copy(t.bulk.dir[d].rtts[:], r.few[:r.kept.n])
 			r.kept.n = uint8(n)
+			copy(t.bulk.dir[d].recent[:], t.voice[d].recent[:])
 		}
 	}
 	return t.bulk
@@ -207,6 +210,7 @@ func (t *talk) settle(d flow.Dir, s *tcp.Segment) {
 	l, f := &t.bulk.dir[d], &t.voice[d]
 	for l.nHoles > 0 && !before(s.Ack, l.holes[0].to) {
 		// Acknowledged without having been seen: missing in the capture.
+		t.hurt()
 		f.missing += uint64(l.holes[0].to - l.holes[0].from)
 		t.prove(CaptureGap, s)
 		copy(l.holes[:], l.holes[1:l.nHoles])
@@ -243,6 +247,7 @@ func (l *load) sacked(s *tcp.Segment, opt *options) {
 
 // overtaken counts a segment of direction d that came late.
 func (t *talk) overtaken(d flow.Dir, s *tcp.Segment, by int64) {
+	t.hurt()
 	l := &t.bulk.dir[d]
 	t.voice[d].late++
 	l.late.add(l.delays[:], micros(by))
@@ -253,6 +258,7 @@ func (t *talk) overtaken(d flow.Dir, s *tcp.Segment, by int64) {
 // duplicateReported takes a D-SACK for data of direction d: the latest segment sent
 // again in that range was not lost after all.
 func (t *talk) duplicateReported(d flow.Dir, opt *options) {
+	t.hurt()
 	f := &t.voice[d]
 	f.dsacks++
 	if t.bulk == nil {

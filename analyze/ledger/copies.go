@@ -15,7 +15,8 @@ const (
 	routedWindow = 200 * millisecond
 	// synWindow is the soonest that a SYN is sent again.
 	synWindow   = 100 * millisecond
-	recentSlots = 8
+	recentSlots = 4
+	bulkSlots   = 16
 	// Of a direction with fewer frames than this a share says nothing.
 	fewFrames = 3
 	nearlyAll = 0.9
@@ -25,10 +26,9 @@ const (
 
 // print is a segment that came by, to recognise its copies.
 type print struct {
-	hash  uint32
-	ttl   uint8
-	at    int64
-	frame uint64
+	at   int64
+	hash uint32
+	ttl  uint8
 }
 
 // fingerprint mixes what a copy has in common with its original, and what tells a
@@ -66,13 +66,12 @@ func (b *Books) copied(r *record, s *tcp.Segment) bool {
 			return false
 		}
 		t := b.talkOf(r)
-		t.copy(s, d, &print{hash: hash, ttl: r.ttl[d], at: r.stop, frame: r.last})
+		t.copy(s, d, &print{hash: hash, ttl: r.ttl[d], at: r.stop})
 		return true
 	}
 	t := b.talks.at(r.talk)
-	f := &t.voice[d]
-	for i := range f.recent {
-		p := &f.recent[i]
+	for list := t.prints(d); len(list) > 0; list = list[1:] {
+		p := &list[0]
 		if p.hash != hash {
 			continue
 		}
@@ -87,8 +86,17 @@ func (b *Books) copied(r *record, s *tcp.Segment) bool {
 		}
 		return true
 	}
-	t.remember(hash, d, s.TTL, s.Time, s.Frame)
+	t.remember(hash, d, s.TTL, s.Time)
 	return false
+}
+
+// prints are the latest segments of a direction: more of them where many are under
+// way.
+func (t *talk) prints(d flow.Dir) []print {
+	if t.bulk != nil {
+		return t.bulk.dir[d].recent[:]
+	}
+	return t.voice[d].recent[:]
 }
 
 // doubled reports whether a good part of the connection's frames came twice.
@@ -100,9 +108,9 @@ func (b *Books) doubled(r *record) bool {
 	return (t.copies[0].n+t.copies[1].n)*3 >= r.packets[0]+r.packets[1]
 }
 
-func (t *talk) remember(hash uint32, d flow.Dir, ttl uint8, at int64, frame uint64) {
-	f := &t.voice[d]
-	f.recent[f.recentAt%recentSlots] = print{hash: hash, ttl: ttl, at: at, frame: frame}
+func (t *talk) remember(hash uint32, d flow.Dir, ttl uint8, at int64) {
+	f, list := &t.voice[d], t.prints(d)
+	list[int(f.recentAt)%len(list)] = print{hash: hash, ttl: ttl, at: at}
 	f.recentAt++
 }
 
@@ -115,16 +123,12 @@ type twins struct {
 }
 
 func (t *talk) copy(s *tcp.Segment, d flow.Dir, of *print) {
+	t.hurt()
 	x := &t.copies[d]
 	x.n++
 	x.apart = max(x.apart, s.Time-of.at)
 	x.routed = x.routed || s.TTL != of.ttl
-	ev := t.evidence(MirrorCopies)
-	if ev.Count == 0 && of.frame < s.Frame {
-		ev.Add(of.frame, of.at)
-		ev.Count = 0
-	}
-	ev.Add(s.Frame, s.Time)
+	t.prove(MirrorCopies, s)
 }
 
 // mirrored reports whether the copies were made by the capture and not by the path:

@@ -6,7 +6,7 @@ import (
 )
 
 // data measures a segment with payload.
-func (t *talk) data(b *Books, r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View, opt *options) {
+func (t *talk) data(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View, opt *options) {
 	d := s.Dir & 1
 	f := &t.voice[d]
 	seq, end := s.Seq, s.Seq+s.Len
@@ -17,11 +17,12 @@ func (t *talk) data(b *Books, r *record, s *tcp.Segment, m tcp.Marks, v *tcp.Vie
 	f.most = max(f.most, s.Len)
 	f.flight = max(f.flight, v.InFlight)
 	if mss := r.agreed(); mss > 0 && s.Len > mss {
+		t.hurt()
 		f.larges++
 		t.prove(LargeSegments, s)
 	}
 	if t.bulk == nil && (f.segments >= bulkFrom || m.Has(tcp.Again|tcp.OutOfOrder|tcp.LostSegment)) {
-		t.grow(b)
+		t.grow()
 	}
 	if f.firstAt == 0 {
 		f.firstAt = s.Time
@@ -46,9 +47,6 @@ func (t *talk) data(b *Books, r *record, s *tcp.Segment, m tcp.Marks, v *tcp.Vie
 		t.fresh(r, s, opt, seq, end, gap, since)
 	default:
 		t.repeated(r, s, m, opt, seq, end, since)
-	}
-	if gap > 0 && gap < second {
-		f.active += gap
 	}
 	f.lastAt, f.lastBy = max(f.lastAt, s.Time), s.Len
 	f.push = s.Flags&tcp.FlagPSH != 0
@@ -93,7 +91,9 @@ func (t *talk) fresh(r *record, s *tcp.Segment, opt *options, seq, end uint32, g
 	f.next = end
 	f.flags |= vHasNext
 	f.unique += uint64(end - seq)
-	f.timed.sent(end, s.Time, s.Frame)
+	if t.twice() {
+		f.timed.sent(end, s.Time, s.Frame)
+	}
 	if f.pendBy == 0 && s.Len > f.passed {
 		f.pend, f.pendBy = end, s.Len
 	}
@@ -129,6 +129,7 @@ func (t *talk) speaking(d flow.Dir) bool {
 // explain gives the gap before new data of a turn to what it was waited for, and
 // returns how long the sender was idle.
 func (t *talk) explain(r *record, s *tcp.Segment, d flow.Dir, gap, since int64, inFlight uint32) (idle int64) {
+	t.hurt()
 	f := &t.voice[d]
 	now := s.Time
 	switch {
@@ -215,6 +216,7 @@ func (t *talk) repeated(r *record, s *tcp.Segment, m tcp.Marks, opt *options, se
 	if t.bulk == nil { // a keep-alive with more than one byte, at most
 		return
 	}
+	t.hurt()
 	l := &t.bulk.dir[d]
 	f.timed.again(seq)
 	if h, hit := l.fill(seq, end); hit {
@@ -341,7 +343,7 @@ func (t *talk) lose(s *tcp.Segment, d flow.Dir, seq, end uint32, beforeTap bool,
 }
 
 // beyond looks at a segment without payload: it too shows that bytes are missing.
-func (t *talk) beyond(b *Books, s *tcp.Segment, opt *options) {
+func (t *talk) beyond(s *tcp.Segment, opt *options) {
 	f := &t.voice[s.Dir&1]
 	if f.flags&vHasNext == 0 || s.Flags&tcp.FlagSYN != 0 {
 		if s.Flags&tcp.FlagSYN == 0 {
@@ -353,6 +355,6 @@ func (t *talk) beyond(b *Books, s *tcp.Segment, opt *options) {
 	if !before(f.next, s.Seq) {
 		return
 	}
-	t.grow(b).dir[s.Dir&1].open(f, s, opt)
+	t.grow().dir[s.Dir&1].open(f, s, opt)
 	f.next = s.Seq
 }

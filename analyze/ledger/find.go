@@ -26,7 +26,7 @@ func (b *Books) find(r *record, final bool, end conn.End) {
 		if !b.worthTelling(r, final) {
 			return
 		}
-		p.t = &talk{}
+		p.t = b.blank
 	}
 	p.connecting()
 	p.trusting()

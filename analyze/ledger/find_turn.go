@@ -88,20 +88,15 @@ func (p *report) slowClient() {
 func (p *report) clientPauses() {
 	t, x := p.t, &p.t.pauses
 	between := &x.between
-	if between.n < pausesFrom && x.firstThink < second {
+	if between.n < pausesFrom && t.firstThink < second {
 		return
 	}
 	y, _ := t.tally()
-	sizes := x.sizes[:x.sized.n]
-	var sum float64
-	for _, v := range sizes {
-		sum += float64(v)
-	}
 	life := p.r.stop - p.r.start
 	p.say(ClientPauses, finding.Info, t.proof(ClientPauses),
 		seconds(between.total), seconds(between.longest), seconds(int64(quantile(between.samples(), 0.5))*millisecond), count(between.n),
 		figure(spread(between.samples())), figure(ratio(float64(between.total), float64(life))), count(y.n), seconds(y.total),
-		figure(ratio(sum, float64(len(sizes)))), yes(len(sizes) > 2 && spread(sizes) < 0.2), seconds(x.firstThink))
+		figure(ratio(float64(t.reqSum), float64(t.reqs))), yes(t.reqs > 2 && t.reqMin >= t.reqMax/5*4), seconds(t.firstThink))
 }
 
 func (p *report) serverPauses() {

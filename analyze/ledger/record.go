@@ -5,7 +5,7 @@ import (
 	"netwhy/analyze/flow"
 )
 
-// record is what every conversation costs. No pointers: 152 bytes.
+// record is what every conversation costs. No pointers: 168 bytes.
 type record struct {
 	conv    uint32
 	talk    uint32    // number in Books.talks; 0: no payload and no trouble yet
@@ -29,6 +29,18 @@ type record struct {
 	ttl     [2]uint8  // of the first frame
 	scale   [2]int8   // window scale; -1: not offered
 	print   [2]uint32 // fingerprint of the last segment, by direction
+
+	// The client's first payload, until more comes: many connections of a busy
+	// capture have no more than a request, and need no talk for it.
+	askedAt    int64
+	askedIn    uint64 // frame
+	askedSeq   uint32
+	askedAck   uint32
+	askedLen   uint16 // 0: none
+	askedWin   uint16
+	askedID    uint16
+	askedFirst uint8 // its first byte, if TLS's major version follows; else 0
+	askedPush  bool
 }
 
 // Flags of a record. Those for a side are followed by the other side's bit.

@@ -23,7 +23,7 @@ type rtt struct {
 }
 
 const (
-	fewSamples  = 8
+	fewSamples  = 4
 	manySamples = 64
 )
 

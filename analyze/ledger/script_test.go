@@ -226,6 +226,9 @@ func played(t testing.TB, text string) *world {
 	w.play(script(t, text))
 	w.close()
 	w.check()
+	if *w.books.none != (rare{}) || *w.books.noTally != (tally{}) {
+		t.Error("trouble was noted where all talks look")
+	}
 	return w
 }
 

@@ -19,15 +19,20 @@ const (
 	pollThink = 20 * second
 
 	protoDNS = "dns"
+
+	// An exchange that lost less and took less is not kept as a connection's worst.
+	worthKeeping = 5 * millisecond
+	worthTotal   = 200 * millisecond
 )
 
 // account splits an exchange's time and adds it to a tally.
-func (t *talk) account(r *record, e *conn.Exchange, y *tally, greeting bool) {
+func (t *talk) account(r *record, e *conn.Exchange, told, greeting bool) {
 	if e.Protocol == protoTLS {
 		t.tlsAt[1] = max(t.tlsAt[1], e.RespEnd)
 		t.split(r, e, true)
 		return
 	}
+	y := t.tallied(told)
 	rtt := t.split(r, e, !y.any)
 	y.any = true
 	y.n++
@@ -38,7 +43,7 @@ func (t *talk) account(r *record, e *conn.Exchange, y *tally, greeting bool) {
 	l := &e.Ledger
 	think := l.Part[conn.ServerThink]
 	lost := avoidable(l)
-	if y == &t.own {
+	if !told {
 		// Who sends at his own pace, without long pauses, keeps nobody waiting as
 		// far as anybody can tell without knowing the protocol.
 		lost -= max(0, l.Part[conn.SenderIdle]-t.pauses.request.total-t.pauses.answer.total)
@@ -72,14 +77,17 @@ func (t *talk) account(r *record, e *conn.Exchange, y *tally, greeting bool) {
 			w.ackFrame, w.ack = e.AckFrame, e.AckTime-e.ReqEnd
 		}
 	}
-	t.keepWorst(e, y, lost)
+	t.keepWorst(e, y, told, lost)
 }
 
 // keepWorst remembers the exchange that lost most.
-func (t *talk) keepWorst(e *conn.Exchange, y *tally, lost int64) {
+func (t *talk) keepWorst(e *conn.Exchange, y *tally, told bool, lost int64) {
 	i := 0
-	if y == &t.told {
+	if told {
 		i = 1
+	}
+	if lost < worthKeeping && e.Ledger.Total < worthTotal && !e.Failed && e.Complete {
+		return // most exchanges are well, and their number is large
 	}
 	if t.worst[i] != nil && lost <= y.longest {
 		return
@@ -89,6 +97,18 @@ func (t *talk) keepWorst(e *conn.Exchange, y *tally, lost int64) {
 		t.worst[i] = new(conn.Exchange)
 	}
 	*t.worst[i] = *e
+}
+
+// tallied is the tally of analyzers' or of the books' own exchanges, to write to.
+func (t *talk) tallied(told bool) *tally {
+	y := &t.own
+	if told {
+		y = &t.told
+	}
+	if *y == t.b.noTally {
+		*y = t.b.tallies.get()
+	}
+	return *y
 }
 
 // avoidable is what nobody should have had to wait for.
@@ -220,7 +240,7 @@ func (t *talk) findAck(e *conn.Exchange) {
 // client's own time between them. A connection that was opened long before it was
 // used delayed nobody.
 func (t *talk) prefix(r *record, l *conn.Ledger, request int64, tls bool) {
-	if r.flags&flagSYN == 0 || r.ready == 0 || r.ready > request {
+	if r.flags&flagSYN == 0 || r.ready == 0 || r.ready > request || r.ready < r.start {
 		return
 	}
 	handshake := t.tlsAt[0] != 0 && !tls && t.tlsAt[0] >= r.ready && t.tlsAt[1] >= t.tlsAt[0] && t.tlsAt[1] <= request
@@ -256,5 +276,5 @@ func (t *talk) connectRetries(r *record) int64 {
 	if r.synAcks > 1 && t.sackAt > r.synAck {
 		ns += t.sackAt - r.synAck
 	}
-	return min(ns, max(0, r.ready-r.start))
+	return max(0, min(ns, r.ready-r.start))
 }

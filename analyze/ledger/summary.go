@@ -130,7 +130,7 @@ func (t *talk) exchanges(sum *conn.Summary) {
 // are none.
 func (t *talk) tally() (*tally, *conn.Exchange) {
 	if t.told.any {
-		return &t.told, t.worst[1]
+		return t.told, t.worst[1]
 	}
-	return &t.own, t.worst[0]
+	return t.own, t.worst[0]
 }

@@ -27,11 +27,12 @@ const (
 )
 
 // talk is what a conversation with payload, or with trouble, costs beyond its
-// record.
+// record. What few conversations need lies elsewhere.
 type talk struct {
+	b     *Books
 	voice [2]voice
 	turn  turn
-	past  [4]asked // requests of earlier turns, newest at pastAt-1
+	past  [2]asked // requests of earlier turns, newest at pastAt-1
 	last  int64    // time of the last segment of either side
 	rec   int64    // time of the last payload of either side
 
@@ -41,109 +42,139 @@ type talk struct {
 	quietFrame uint64
 	quietDir   flow.Dir
 
-	own    tally // of turns that the books saw
-	told   tally // of exchanges that analyzers found
-	pauses pauses
-	resets resets
-	lookup [2]int64          // start and end of the lookup before the connection
-	tlsAt  [2]int64          // start and end of the TLS handshake
+	tls    bool // the first bytes look like TLS
+	v6     bool
+	pastAt uint8
+
+	reqMin, reqMax uint32 // bytes of a request
+	reqs           uint32
+	reqSum         uint64
+	firstThink     int64 // pause between the handshake and the first request
+
+	*rare                    // never nil; the shared empty one until there is trouble
+	own    *tally            // of turns that the books saw; never nil
+	told   *tally            // of exchanges that analyzers found; never nil
+	bulk   *bulk             // nil until there is much data, or trouble with it
 	worst  [2]*conn.Exchange // of own and of told exchanges
 	log    stallLog
 	notes  []note
-	bulk   *bulk
+	tlsAt  [2]int64 // start and end of the TLS handshake
+	lookup [2]int64 // start and end of the lookup before the connection
+	synAt  int64    // time of the last SYN before the SYN-ACK
+	sackAt int64    // time of the last SYN-ACK
+}
+
+// rare is what is noted of a conversation once there was trouble, or a pause.
+type rare struct {
+	harm   [2]harm
 	copies [2]twins
 	bad    [2]uint32 // segments with a wrong checksum
-	synAt  int64     // time of the last SYN before the SYN-ACK
-	sackAt int64     // time of the last SYN-ACK
+	pauses pauses
+	resets resets
 	icmp   icmp
-	pastAt uint8
-	tls    bool // the first bytes look like TLS
-	v6     bool
+}
+
+// hurt makes sure that there is room to note trouble. Everything that writes to
+// rare or harm calls it first.
+func (t *talk) hurt() {
+	if t.rare != t.b.none {
+		return
+	}
+	t.rare = t.b.rares.get()
+	for d := range t.voice {
+		t.voice[d].harm = &t.rare.harm[d]
+	}
 }
 
 // voice is what is known of one direction.
 type voice struct {
+	*harm // never nil, see hurt
+
 	next     uint32 // sequence number after the highest byte seen
 	acked    uint32 // highest acknowledgement that the other side gave
-	flags    uint8
-	shutBy   bool   // the wait is for a closed window, not for a full one
-	push     bool   // its last payload ended with PSH
-	optBytes uint8  // options of its last data segment, bytes
-	jumped   bool   // its last segment's IP ID left some out
-	lastID   uint16 // IP ID of its last segment
-	steps    uint16 // segments whose IP ID followed on the one before
-	jumps    uint16 // segments whose IP ID did not
-	ttl      uint8  // of its segments; that which most had
-	ttls     uint8  // votes for ttl (Boyer and Moore), saturating
 	window   uint32 // that it announces
 	minWin   uint32
 	maxWin   uint32
 	flight   uint32 // most bytes in flight
-	larges   uint32 // segments larger than the MSS agreed
 	most     uint32 // largest payload of a segment
 	passed   uint32 // largest payload that was acknowledged
 	pend     uint32 // end of a segment larger than passed, not yet acknowledged; its length:
 	pendBy   uint32
 	lastBy   uint32 // payload of its last data segment
 	burst    uint32 // new bytes since its last pause
+	segments uint32 // with payload
+	lastID   uint16 // IP ID of its last segment
+	steps    uint16 // segments whose IP ID followed on the one before
+	jumps    uint16 // segments whose IP ID did not
+	ttl      uint8  // of its segments; that which most had
+	ttls     uint8  // votes for ttl (Boyer and Moore), saturating
+	flags    uint8
+	optBytes uint8 // options of its last data segment, bytes
+	recentAt uint8
+	shutBy   bool // the wait is for a closed window, not for a full one
+	push     bool // its last payload ended with PSH
+	jumped   bool // its last segment's IP ID left some out
 
 	firstAt int64 // first payload
 	lastAt  int64 // last payload, new or again
 	newAt   int64 // last new payload
 	ackAt   int64 // last progress of the acknowledgements of its data
 	heard   int64 // its last segment of any kind
-	active  int64 // ns during which it carried data
 	block   int64 // since when it cannot send for want of window; 0: it can
 	openAt  int64 // when the window opened again; 0: still shut
 	shutAt  int64 // since when its own window is shut; 0: open
 
-	unique, again  uint64
-	ackSum         uint64 // bytes that the other side acknowledged
-	segments       uint32 // with payload
+	unique uint64
+	ackSum uint64 // bytes that the other side acknowledged
+	rtt    rtt
+	recent [recentSlots]print // of its latest segments
+}
+
+// harm is what went wrong with one direction.
+type harm struct {
+	again          uint64 // payload bytes sent again
+	missing        uint64 // bytes that were acknowledged and are not in the capture
 	resent         uint32
 	fast, spurious uint32
 	late           uint32 // overtaken on the way
 	lost           uint32
 	gaps           uint32 // LostSegment marks
-	missing        uint64 // bytes that were acknowledged and are not in the capture
 	dupAcks        uint32
 	dsacks         uint32
 	zeros          uint32
 	fulls          uint32
 	alive          uint32 // keep-alives
 	marked         uint32 // CE
-	timeouts       uint32
+	larges         uint32 // segments larger than the MSS agreed
 
-	keepRun    uint32 // keep-alives since the other side was heard
-	keepAt     int64  // time of the first of them
-	keepIdle   int64  // silence before it
-	keepFrame  uint64
-	tries      uint32 // times that the segment at trySeq was sent
-	trySeq     uint32
-	tryBytes   uint32
-	tryAt      int64 // first of them
-	tryIdle    int64 // silence of the connection before it
+	keepRun  uint32 // keep-alives since the other side was heard
+	keepAt   int64  // time of the first of them
+	keepIdle int64  // silence before it
+
+	tries    uint32 // times that the segment at trySeq was sent
+	trySeq   uint32
+	tryBytes uint32
+	tryAt    int64 // first of them
+	tryIdle  int64 // silence of the connection before it
+
 	lossWait   int64 // ns stalled
-	winWait    int64
-	shutWait   int64
-	shutTotal  int64 // ns its own window was shut
 	lossMost   int64
+	winWait    int64
 	winMost    int64
-	shutMost   int64
-	timerWait  int64
-	timerMost  int64
-	shutTimes  uint32
 	winTimes   uint32
+	shutTimes  uint32
+	shutWait   int64
+	shutMost   int64
+	shutTotal  int64  // ns its own window was shut
 	probes     uint32 // of the other side's closed window
 	probeRun   uint32 // since the window closed
+	timeouts   uint32
 	backoff    uint32 // most timeouts in a row
 	backoffRun uint32
+	timerWait  int64
+	timerMost  int64
 	idleWait   int64
-	rtt        rtt
 	timed      timed
-	echo       echo
-	recent     [recentSlots]print // of its latest segments
-	recentAt   uint8
 }
 
 const (
@@ -186,8 +217,11 @@ func (t *talk) prove(code finding.Code, s *tcp.Segment) {
 
 // clear makes a talk ready for another conversation. Slices keep their memory.
 func (t *talk) clear() {
-	notes, list := t.notes[:0], t.log.list[:0]
-	*t = talk{notes: notes, log: stallLog{list: list}}
+	b, notes, list := t.b, t.notes[:0], t.log.list[:0]
+	*t = talk{b: b, notes: notes, log: stallLog{list: list}, rare: b.none, own: b.noTally, told: b.noTally}
+	for d := range t.voice {
+		t.voice[d].harm = &b.none.harm[d]
+	}
 }
 
 // many returns where a direction's samples are kept when there are many.
@@ -199,9 +233,12 @@ func (t *talk) many(d flow.Dir) []uint32 {
 }
 
 // segment measures one segment of an established, or once established, connection.
-func (t *talk) segment(b *Books, r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View) {
+func (t *talk) segment(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View) {
 	d := s.Dir & 1
 	f, o := &t.voice[d], &t.voice[d^1]
+	if m&^tcp.WindowUpdate != 0 || s.CE {
+		t.hurt()
+	}
 	if t.last != 0 && s.Time-t.last >= quietFrom {
 		t.quiet, t.quietEnd, t.quietFrame, t.quietDir = s.Time-t.last, s.Time, s.Frame, d
 	}
@@ -221,14 +258,15 @@ func (t *talk) segment(b *Books, r *record, s *tcp.Segment, m tcp.Marks, v *tcp.
 	if s.Flags&tcp.FlagSYN != 0 && r.flags&flagFastOpen != 0 && d == flow.ToClient && o.inFlight() > 0 {
 		r.flags |= flagFastOpenFailed
 	}
-	if opt.stamped && s.Flags&tcp.FlagSYN == 0 {
-		if ns := o.echo.back(opt.echo, s.Time); ns > 0 && t.bulk != nil {
-			t.bulk.dir[d^1].sample(ns, s)
+	if opt.stamped && t.bulk != nil && s.Flags&tcp.FlagSYN == 0 {
+		l := &t.bulk.dir[d^1]
+		if ns := l.echo.back(opt.echo, s.Time); ns > 0 {
+			l.sample(ns, s)
 			if o.rtt.quick == 0 || ns < o.rtt.quick {
 				o.rtt.quick = ns
 			}
 		}
-		f.echo.leave(opt.value, s.Time)
+		t.bulk.dir[d].echo.leave(opt.value, s.Time)
 	}
 	t.windows(r, s, m, v)
 	switch {
@@ -239,9 +277,9 @@ func (t *talk) segment(b *Books, r *record, s *tcp.Segment, m tcp.Marks, v *tcp.
 		f.probeRun++
 		t.prove(ZeroWindow, s)
 	case s.Len > 0:
-		t.data(b, r, s, m, v, &opt)
+		t.data(r, s, m, v, &opt)
 	default:
-		t.beyond(b, s, &opt)
+		t.beyond(s, &opt)
 	}
 	if s.Flags&tcp.FlagFIN != 0 {
 		f.flags |= vFin
@@ -299,7 +337,9 @@ func (t *talk) acknowledge(s *tcp.Segment, m tcp.Marks, v *tcp.View, opt *option
 	d := s.Dir & 1
 	f, o := &t.voice[d], &t.voice[d^1]
 	// Whoever speaks has heard nothing of a death.
-	o.keepRun = 0
+	if o.keepRun != 0 {
+		o.keepRun = 0
+	}
 	if m.Has(tcp.LostSegment) {
 		f.gaps++
 	}
@@ -312,10 +352,10 @@ func (t *talk) acknowledge(s *tcp.Segment, m tcp.Marks, v *tcp.View, opt *option
 	}
 	progress := o.flags&vHasAck == 0 || before(o.acked, s.Ack)
 	took, of := v.RTT, v.RTTFrame
-	if mine, frame := o.timed.acked(s.Ack, s.Time); t.copies[0].n+t.copies[1].n > 0 {
+	if t.twice() {
 		// To the tracker every frame that came twice was sent again: by Karn's rule
 		// it measures nothing.
-		took, of = mine, frame
+		took, of = o.timed.acked(s.Ack, s.Time)
 	}
 	if took > 0 && s.Flags&tcp.FlagSYN == 0 {
 		if o.rtt.min == 0 || took < o.rtt.min {
@@ -353,7 +393,9 @@ func (t *talk) acknowledge(s *tcp.Segment, m tcp.Marks, v *tcp.View, opt *option
 	o.acked = s.Ack
 	o.flags |= vHasAck
 	o.ackAt = s.Time
-	o.backoffRun = 0
+	if o.backoffRun != 0 {
+		o.backoffRun = 0
+	}
 	if o.pendBy != 0 && !before(s.Ack, o.pend) {
 		o.passed = max(o.passed, o.pendBy)
 		o.pendBy = 0
@@ -365,6 +407,9 @@ func (t *talk) acknowledge(s *tcp.Segment, m tcp.Marks, v *tcp.View, opt *option
 		t.turn.ackFrame, t.turn.ackTime, t.turn.ackPure = s.Frame, s.Time, s.Len == 0
 	}
 }
+
+// twice reports whether frames of the connection came twice.
+func (t *talk) twice() bool { return t.copies[0].n+t.copies[1].n > 0 }
 
 // inFlight is what was sent and is not yet acknowledged, at the tap.
 func (f *voice) inFlight() uint32 {
@@ -387,7 +432,7 @@ func (t *talk) keepAlive(s *tcp.Segment) {
 	}
 	f.alive++
 	if f.keepRun == 0 {
-		f.keepAt, f.keepFrame = s.Time, s.Frame
+		f.keepAt = s.Time
 		f.keepIdle = s.Time - t.last
 	}
 	f.keepRun++

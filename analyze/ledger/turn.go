@@ -63,7 +63,7 @@ type tally struct {
 	path        int64
 	trips       uint32
 	parts       conn.Ledger
-	think       [16]uint32 // µs
+	think       [8]uint32 // µs
 	kept        kept
 	worst       slowest
 	incomplete  bool // the latest was cut off
@@ -82,9 +82,6 @@ type slowest struct {
 // pauses gathers pauses of the sender of a turn and of the client between turns.
 type pauses struct {
 	between, request, answer pausing
-	firstThink               int64
-	sizes                    [8]uint32
-	sized                    kept
 }
 
 // pausing is one kind of pause.
@@ -124,6 +121,7 @@ func (t *talk) spoke(r *record, s *tcp.Segment, d flow.Dir, end, n uint32, gap, 
 			t.ask(r, s)
 		} else if idle >= pauseFrom && idle >= 3*t.roundTrip(r) {
 			x.idleReq += idle
+			t.hurt()
 			t.pauses.request.add(idle)
 			t.prove(SlowClient, s)
 		}
@@ -142,6 +140,7 @@ func (t *talk) spoke(r *record, s *tcp.Segment, d flow.Dir, end, n uint32, gap, 
 		if idle < pauseFrom || idle < 3*t.roundTrip(r) {
 			break
 		}
+		t.hurt()
 		cut := t.cutShort(r)
 		if gap >= pushFrom && !cut {
 			// The message before was complete: this is another one, that nobody
@@ -193,8 +192,9 @@ func (t *talk) ask(r *record, s *tcp.Segment) {
 	x.before = max(0, s.Time-since-t.half(r, flow.ToClient))
 	switch {
 	case first:
-		t.pauses.firstThink = x.before
+		t.firstThink = x.before
 	case x.before >= betweenFrom:
+		t.hurt()
 		t.pauses.between.add(x.before)
 		t.prove(ClientPauses, s)
 	}
@@ -237,7 +237,7 @@ func (t *talk) finish(r *record) {
 	if !x.greeting {
 		t.past[t.pastAt%uint8(len(t.past))] = asked{last: x.reqLast, frame: x.ackFrame, at: x.ackTime, end: x.reqEnd}
 		t.pastAt++
-		t.pauses.sized.add(t.pauses.sizes[:], uint32(min(x.reqBytes, 1<<31)))
+		t.sized(x.reqBytes)
 	}
 	if x.handshake {
 		e.Protocol = protoTLS
@@ -245,8 +245,19 @@ func (t *talk) finish(r *record) {
 			t.tlsAt[0] = x.reqStart
 		}
 	}
-	t.account(r, &e, &t.own, x.greeting)
+	t.account(r, &e, false, x.greeting)
 	*x = turn{}
+}
+
+// sized notes the size of a request.
+func (t *talk) sized(n uint64) {
+	size := uint32(min(n, 1<<31))
+	if t.reqs == 0 || size < t.reqMin {
+		t.reqMin = size
+	}
+	t.reqMax = max(t.reqMax, size)
+	t.reqs++
+	t.reqSum += n
 }
 
 // pauseTurn adds the extent of a turn that its sender paused in.

@@ -40,6 +40,7 @@ func (t *talk) windows(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View) {
 	switch {
 	case v.Window == 0 || int64(v.Window) < enough && o.inFlight() == 0:
 		if f.shutAt == 0 {
+			t.hurt()
 			f.shutAt = s.Time
 			o.probeRun = 0
 		}
@@ -111,7 +112,10 @@ func (t *talk) opened(d flow.Dir, s *tcp.Segment) {
 func (t *talk) unblock(d flow.Dir) {
 	f := &t.voice[d]
 	if f.block != 0 && f.openAt != 0 {
-		f.block, f.openAt, f.shutBy, f.probeRun = 0, 0, false, 0
+		f.block, f.openAt, f.shutBy = 0, 0, false
+		if f.probeRun != 0 {
+			f.probeRun = 0
+		}
 	}
 }
 
