@@ -3,6 +3,7 @@ package analyze
 import (
 	"net/netip"
 
+	"netwhy/analyze/conn"
 	"netwhy/analyze/correlate"
 	"netwhy/analyze/decode"
 	"netwhy/analyze/finding"
@@ -55,6 +56,15 @@ type lane struct {
 	view   tcp.View
 	scope  proto.Scope
 	gone   []uint32 // slots unlinked in this batch
+
+	reading bool    // a segment is being delivered: its books come after
+	ended   []ended // exchanges that it completed
+}
+
+// ended is an exchange and its conversation.
+type ended struct {
+	conv uint32
+	conn.Exchange
 }
 
 func newLane(id int, opt Options, secrets *keyLog, p *pipeline) *lane {
@@ -385,9 +395,22 @@ func (l *lane) segment() {
 	}
 	c.last = l.frame.Time
 	c.ttl[s.Dir] = p.TTL
+	l.reading = true
 	m := l.tracker.Segment(c.tcp, s, &l.view)
+	l.reading = false
 	l.d.marks(m)
 	l.books.Segment(c.book, s, m, &l.view)
+	l.settle()
+}
+
+// settle hands the books the exchanges that the segment at hand completed, now
+// that they have measured the segment: its wait belongs to the exchange.
+func (l *lane) settle() {
+	for i := range l.ended {
+		x := &l.ended[i]
+		l.books.Exchange(l.table.at(x.conv).book, &x.Exchange)
+	}
+	l.ended = l.ended[:0]
 }
 
 func (l *lane) datagram() {

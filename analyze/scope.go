@@ -176,7 +176,11 @@ func (l *lane) Count(c proto.Counter, key string, n uint64) {
 
 // Exchange implements proto.Sink.
 func (l *lane) Exchange(s *proto.Scope, x *conn.Exchange) {
-	if s.Conv != 0 {
+	switch {
+	case s.Conv == 0:
+	case l.reading:
+		l.ended = append(l.ended, ended{s.Conv, *x})
+	default:
 		l.books.Exchange(l.table.at(s.Conv).book, x)
 	}
 }
