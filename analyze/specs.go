@@ -64,7 +64,7 @@ func newSpecs(all []proto.Spec) *specs {
 			s.byPort[p] = append(s.byPort[p], i)
 		}
 		for _, t := range []proto.Transport{proto.TCP, proto.UDP} {
-			if spec.Carrier&t != 0 && spec.Probe != nil {
+			if spec.Carrier&t != 0 && spec.Probe != nil && !spec.Weak {
 				s.rest[t] = append(s.rest[t], i)
 			}
 		}
