@@ -193,13 +193,13 @@ func shellQuote(s string) string {
 }
 
 // unit words of a language.
-type units struct{ ms, s, min, h, per string }
+type units struct{ ms, s, min, h, d, per string }
 
 func unitsOf(lang string) units {
 	if lang == Chinese {
-		return units{ms: " 毫秒", s: " 秒", min: " 分钟", h: " 小时", per: "/秒"}
+		return units{ms: " 毫秒", s: " 秒", min: " 分钟", h: " 小时", d: " 天", per: "/秒"}
 	}
-	return units{ms: " ms", s: " s", min: " min", h: " h", per: "/s"}
+	return units{ms: " ms", s: " s", min: " min", h: " h", d: " days", per: "/s"}
 }
 
 // helpers are the functions that texts have besides those of conditions.
@@ -227,7 +227,8 @@ func helpers(lang string, command bool) []expr.Option {
 	return opts
 }
 
-// seconds writes a time as people say it: 0.4 ms, 48 ms, 1.07 s, 12.3 s, 6 min.
+// seconds writes a time as people say it: 0.4 ms, 48 ms, 1.07 s, 12.3 s, 11 min, 3.0 h,
+// 9 days.
 func (u units) seconds(v float64) string {
 	switch {
 	case v < 0.1:
@@ -236,8 +237,10 @@ func (u units) seconds(v float64) string {
 		return figure(v) + u.s
 	case v < 2*3600:
 		return strconv.FormatFloat(v/60, 'f', 0, 64) + u.min
-	default:
+	case v < 48*3600:
 		return strconv.FormatFloat(v/3600, 'f', 1, 64) + u.h
+	default:
+		return strconv.FormatFloat(v/86400, 'f', 0, 64) + u.d
 	}
 }
 
