@@ -464,7 +464,7 @@ func turnDefs() []finding.Def {
 			},
 		},
 		{
-			Code: ServerPauses, Severity: finding.Info,
+			Code: ServerPauses, Severity: finding.Notice,
 			Doc: "The server paused inside its answer while window and path were free and everything was acknowledged.",
 			Metrics: []finding.Metric{
 				num("paused_seconds", "sum of the pauses"),

@@ -195,7 +195,7 @@ func (p *report) phase() (phase string, mid bool) {
 		// A server that is done closes with FIN, or much later: one that resets right
 		// after its own words did not end them.
 		cut := x.pushing || !x.finAny && (x.unacked > 0 || x.side == flow.ToClient && x.at-x.last < second)
-		if p.t.told.any {
+		if p.t.told.any && p.r.flags&flagSnapped == 0 {
 			cut = y.incomplete
 		}
 		if cut {

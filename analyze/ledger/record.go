@@ -55,6 +55,7 @@ const (
 	flagFastOpenFailed // which the SYN-ACK did not acknowledge
 	flagEstablished    // complete handshake, or taken for granted
 	flagRefused        // RST in answer to the SYN
+	flagSnapped        // payload was cut by the snaplen
 	flagSACK           // offered by the client
 	flagSACKServer
 	flagFin // sent by the client

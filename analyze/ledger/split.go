@@ -139,7 +139,7 @@ func rising(ev *finding.Evidence, frame uint64, at int64) {
 // the round trip that it took off the wait. first tells that connection and
 // handshakes belong to it.
 func (t *talk) split(r *record, e *conn.Exchange, first bool) (rtt int64) {
-	t.findAck(e)
+	t.complete(e)
 	l := &e.Ledger
 	*l = conn.Ledger{}
 	a := e.ReqStart
@@ -219,20 +219,28 @@ func (t *talk) pathOf(r *record, e *conn.Exchange, rest, loss int64) int64 {
 	return estimate
 }
 
-// findAck fills in when an analyzer's request was acknowledged.
-func (t *talk) findAck(e *conn.Exchange) {
-	if e.AckFrame != 0 || e.ReqLast == 0 {
+// complete fills in what the segments tell of an analyzer's exchange: when the
+// request was acknowledged, and when it was answered although the analyzer could
+// not read the answer (cut by the snaplen, or missing in the capture).
+func (t *talk) complete(e *conn.Exchange) {
+	if e.ReqLast == 0 {
 		return
 	}
+	var p asked
 	if x := &t.turn; x.state != turnNone && x.reqLast == e.ReqLast {
-		e.AckFrame, e.AckTime = x.ackFrame, x.ackTime
-		return
-	}
-	for i := range t.past {
-		if p := &t.past[i]; p.last == e.ReqLast {
-			e.AckFrame, e.AckTime = p.frame, p.at
-			return
+		p = x.asked()
+	} else {
+		for i := range t.past {
+			if t.past[i].last == e.ReqLast {
+				p = t.past[i]
+			}
 		}
+	}
+	if e.AckFrame == 0 {
+		e.AckFrame, e.AckTime = p.ack, p.at
+	}
+	if e.RespStart == 0 && p.answerAt != 0 {
+		e.RespStart, e.RespFrame, e.RespEnd, e.RespLast, e.RespBytes = p.answerAt, p.answer, p.overAt, p.over, p.bytes
 	}
 }
 

@@ -51,17 +51,18 @@ type talk struct {
 	reqSum         uint64
 	firstThink     int64 // pause between the handshake and the first request
 
-	*rare                    // never nil; the shared empty one until there is trouble
-	own    *tally            // of turns that the books saw; never nil
-	told   *tally            // of exchanges that analyzers found; never nil
-	bulk   *bulk             // nil until there is much data, or trouble with it
-	worst  [2]*conn.Exchange // of own and of told exchanges
-	log    stallLog
-	notes  []note
-	tlsAt  [2]int64 // start and end of the TLS handshake
-	lookup [2]int64 // start and end of the lookup before the connection
-	synAt  int64    // time of the last SYN before the SYN-ACK
-	sackAt int64    // time of the last SYN-ACK
+	*rare                     // never nil; the shared empty one until there is trouble
+	own     *tally            // of turns that the books saw; never nil
+	told    *tally            // of exchanges that analyzers found; never nil
+	bulk    *bulk             // nil until there is much data, or trouble with it
+	worst   [2]*conn.Exchange // of own and of told exchanges
+	waiting []conn.Exchange   // told while their last segment is not yet measured
+	log     stallLog
+	notes   []note
+	tlsAt   [2]int64 // start and end of the TLS handshake
+	lookup  [2]int64 // start and end of the lookup before the connection
+	synAt   int64    // time of the last SYN before the SYN-ACK
+	sackAt  int64    // time of the last SYN-ACK
 }
 
 // rare is what is noted of a conversation once there was trouble, or a pause.
@@ -217,8 +218,8 @@ func (t *talk) prove(code finding.Code, s *tcp.Segment) {
 
 // clear makes a talk ready for another conversation. Slices keep their memory.
 func (t *talk) clear() {
-	b, notes, list := t.b, t.notes[:0], t.log.list[:0]
-	*t = talk{b: b, notes: notes, log: stallLog{list: list}, rare: b.none, own: b.noTally, told: b.noTally}
+	b, notes, list, waiting := t.b, t.notes[:0], t.log.list[:0], t.waiting[:0]
+	*t = talk{b: b, notes: notes, waiting: waiting, log: stallLog{list: list}, rare: b.none, own: b.noTally, told: b.noTally}
 	for d := range t.voice {
 		t.voice[d].harm = &b.none.harm[d]
 	}

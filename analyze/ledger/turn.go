@@ -44,11 +44,14 @@ type turn struct {
 	before             int64 // pause of the client before it
 }
 
-// asked remembers when the request of an earlier turn was acknowledged, for the
-// analyzer that finds out later where the request ended.
+// asked remembers an earlier turn, for the analyzer that tells later of the same
+// request: when it was acknowledged, and when the answer came.
 type asked struct {
-	last, frame uint64
-	at, end     int64
+	last, ack        uint64 // frames
+	answer, over     uint64
+	at               int64 // of the ACK
+	answerAt, overAt int64
+	bytes            uint64
 }
 
 // tally sums up exchanges.
@@ -235,7 +238,7 @@ func (t *talk) finish(r *record) {
 		RespFrame: x.respFrame, RespLast: x.respLast, ReqBytes: x.reqBytes, RespBytes: x.respBytes,
 	}
 	if !x.greeting {
-		t.past[t.pastAt%uint8(len(t.past))] = asked{last: x.reqLast, frame: x.ackFrame, at: x.ackTime, end: x.reqEnd}
+		t.past[t.pastAt%uint8(len(t.past))] = x.asked()
 		t.pastAt++
 		t.sized(x.reqBytes)
 	}
@@ -247,6 +250,14 @@ func (t *talk) finish(r *record) {
 	}
 	t.account(r, &e, false, x.greeting)
 	*x = turn{}
+}
+
+// asked is what is remembered of a turn.
+func (x *turn) asked() asked {
+	return asked{
+		last: x.reqLast, ack: x.ackFrame, at: x.ackTime, answer: x.respFrame, answerAt: x.respStart,
+		over: x.respLast, overAt: x.respEnd, bytes: x.respBytes,
+	}
 }
 
 // sized notes the size of a request.
