@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -22,8 +24,9 @@ func (s *session) configCommand() *cli.Command {
 				Flags: []cli.Flag{configFlag()}, Action: s.configShow,
 			},
 			{
-				Name: "check", Usage: "tell all faults of the configuration, the rules that it names included",
-				Flags: []cli.Flag{configFlag()}, Action: s.configCheck,
+				Name: "check", Usage: "tell all faults of the configuration, and ask each AI endpoint whether it works",
+				Flags:  []cli.Flag{configFlag(), &cli.BoolFlag{Name: flagOffline, EnvVars: env(flagOffline), Usage: "ask no endpoint and read no key"}},
+				Action: s.configCheck,
 			},
 		},
 	}
@@ -37,6 +40,7 @@ func (s *session) configShow(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	l.Discover(s)
 	return l.Show(s.Stdout)
 }
 
@@ -68,5 +72,25 @@ func (s *session) configCheck(c *cli.Context) error {
 			return err
 		}
 	}
-	return nil
+	return s.checkAI(c, l)
+}
+
+// errEndpoints says that the configuration is well formed and does not work.
+var errEndpoints = errors.New("some AI endpoints do not answer as they should; the rules work without them")
+
+func (s *session) checkAI(c *cli.Context, l *config.Loaded) error {
+	if c.Bool(flagOffline) {
+		_, err := fmt.Fprintln(s.Stdout, "AI: not asked, offline")
+		return err
+	}
+	l.Discover(s)
+	if len(l.AI.Providers) == 0 {
+		_, err := fmt.Fprintln(s.Stdout, "AI: no provider is set up; set OPENAI_API_KEY or DEEPSEEK_API_KEY, or name one under ai.providers")
+		return err
+	}
+	failed, err := run.CheckAI(c.Context, s.Stdout, run.World{Getenv: s.Get, Log: slog.New(slog.DiscardHandler)}, l.AI)
+	if err == nil && failed > 0 {
+		err = errEndpoints
+	}
+	return err
 }

@@ -69,6 +69,7 @@ func (s *session) replay(c *cli.Context) error {
 		MinSeverity: finding.Severity(set.Report.MinSeverity), FailOn: set.failOn, Strict: c.Bool(flagStrict),
 		Lang: set.Report.Lang, NoColour: c.Bool(flagNoColour), Progress: c.String(flagProgress) == progressAuto,
 		Speed: speed, Limits: set.Limits,
+		AI: set.AI, Diagnose: c.Bool(flagDiagnose), Preview: c.Bool(flagPreview), Offline: c.Bool(flagOffline),
 	})
 	return err
 }

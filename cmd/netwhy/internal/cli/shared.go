@@ -19,6 +19,8 @@ import (
 const (
 	flagFilter      = "filter"
 	flagOffline     = "offline"
+	flagDiagnose    = "diagnose"
+	flagPreview     = "diagnose-preview"
 	flagRules       = "rules"
 	flagFormat      = "format"
 	flagOutput      = "output"
@@ -62,6 +64,8 @@ func runFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: flagFilter, Aliases: []string{"f"}, EnvVars: env(flagFilter), Usage: "capture filter `BPF` in tcpdump's syntax, for files too"},
 		&cli.BoolFlag{Name: flagOffline, EnvVars: env(flagOffline), Usage: "rules only: no socket is opened and no key is read; wins over every other setting"},
+		&cli.BoolFlag{Name: flagDiagnose, EnvVars: env(flagDiagnose), Usage: "ask the LLM about what the rules found; it adds to the report and changes nothing in it"},
+		&cli.BoolFlag{Name: flagPreview, EnvVars: env(flagPreview), Usage: "print exactly what would be sent to the LLM, and send nothing"},
 		rulesFlag(),
 		&cli.StringSliceFlag{Name: flagFormat, EnvVars: env(flagFormat), Usage: "`FORMAT` of the report: " + strings.Join(run.Formats(), ", ") + "; may be repeated, each with its -o"},
 		&cli.StringSliceFlag{Name: flagOutput, Aliases: []string{"o"}, EnvVars: env(flagOutput), Usage: "write the report to `PATH` (default: standard output)"},

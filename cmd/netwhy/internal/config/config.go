@@ -11,12 +11,14 @@ package config
 
 import (
 	"encoding"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/dustin/go-humanize"
 
+	"netwhy/aidiag"
 	"netwhy/analyze/finding"
 )
 
@@ -24,10 +26,11 @@ import (
 // file; "env" adds a short name to the one that every key has (NETWHY_ and its
 // path in capitals, such as NETWHY_LIMITS_MEMORY).
 type Config struct {
-	Capture Capture  `yaml:"capture"`
-	Limits  Limits   `yaml:"limits"`
-	Rules   []string `yaml:"rules" env:"NETWHY_RULES"`
-	Report  Report   `yaml:"report"`
+	AI      aidiag.Config `yaml:"ai"`
+	Capture Capture       `yaml:"capture"`
+	Limits  Limits        `yaml:"limits"`
+	Rules   []string      `yaml:"rules" env:"NETWHY_RULES"`
+	Report  Report        `yaml:"report"`
 }
 
 // Capture is how live capture reads.
@@ -57,6 +60,7 @@ const defaultConnections = 1_000_000
 // follows the locale: getenv asks for the usual variables in their order.
 func Default(getenv func(string) string) Config {
 	return Config{
+		AI:      aidiag.DefaultConfig(),
 		Capture: Capture{Buffer: 64 << 20, Snaplen: 262144},
 		Limits:  Limits{Connections: defaultConnections, Memory: 2 << 30},
 		Rules:   []string{},
@@ -98,10 +102,31 @@ func (c *Config) check(fault func(path, format string, args ...any)) {
 	if c.Limits.Memory < minMemory {
 		fault("limits.memory", "%s is too little; at least 64 MiB are needed", c.Limits.Memory)
 	}
+	for _, f := range aiFaults(c.AI.Validate()) {
+		fault(f.Field, "%s", f.Text)
+	}
 	const maxWorkers = 256
 	if c.Limits.Workers > maxWorkers {
 		fault("limits.workers", "%d is more than %d; 0 means one per core", c.Limits.Workers, maxWorkers)
 	}
+}
+
+// aiFaults takes the joined faults of the section "ai" apart.
+func aiFaults(err error) []*aidiag.Fault {
+	if err == nil {
+		return nil
+	}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var out []*aidiag.Fault
+		for _, e := range joined.Unwrap() {
+			out = append(out, aiFaults(e)...)
+		}
+		return out
+	}
+	if f, ok := errors.AsType[*aidiag.Fault](err); ok {
+		return []*aidiag.Fault{f}
+	}
+	return []*aidiag.Fault{{Field: "ai", Text: err.Error()}}
 }
 
 // Bytes is an amount of memory, written with a unit: 64MiB, 2 GiB, 500 kB.

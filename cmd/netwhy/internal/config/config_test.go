@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // vars is an environment.
@@ -62,6 +63,34 @@ func TestFaultsHavePlaceAndNearName(t *testing.T) {
 				t.Errorf("Load(%q): %v\nwant it to say %s", tt.text, err, tt.want)
 			}
 		})
+	}
+}
+
+func TestAIFaultsHaveTheirPlace(t *testing.T) {
+	t.Parallel()
+	const file = `ai:
+  deadline: 5h
+  providers:
+    - name: deepseek
+    - name: mine
+      model: m
+      api_key_env: sk-123
+      endpoints: [https://a.example/v1, ftp://b]
+    - nam: x
+`
+	_, err := load(t, file, nil)
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{
+		`config.yaml:2: ai.deadline: 5h0m0s is not between 1s and 1h`,
+		`config.yaml:7: ai.providers[1].api_key_env: this is the name of an environment variable, not the key itself`,
+		`config.yaml:8: ai.providers[1].endpoints[1]: `,
+		`config.yaml:9:7: unknown key "nam" under ai.providers[2]; did you mean "name"?`,
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%s is missing in:\n%v", want, err)
+		}
 	}
 }
 
@@ -166,7 +195,7 @@ func TestShowReadsBack(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\nin\n%s", err, b.String())
 	}
-	if d := cmp.Diff(l.Config, again.Config); d != "" {
+	if d := cmp.Diff(l.Config, again.Config, cmpopts.EquateEmpty()); d != "" {
 		t.Errorf("%s\nin\n%s", d, b.String())
 	}
 	if !strings.Contains(b.String(), "config.yaml:3") {

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"strings"
 
+	"netwhy/aidiag"
 	"netwhy/rules/near"
 )
 
@@ -65,11 +66,29 @@ func Load(path string, env Env) (*Loaded, error) {
 	return l, errors.Join(faults...)
 }
 
+// originOf tells where a value came from: the value itself, else what holds it.
 func (l *Loaded) originOf(key string) string {
-	if o, ok := l.Origin[key]; ok {
-		return o
+	for key != "" {
+		if o, ok := l.Origin[key]; ok {
+			return o
+		}
+		key = key[:max(0, strings.LastIndexAny(key, ".["))]
 	}
-	return "default"
+	return fromDefault
+}
+
+const fromDefault = "default"
+
+// Discover fills in the AI providers whose keys are in the environment, where
+// the file names none. It looks for the variables' names and copies no key.
+func (l *Loaded) Discover(env Env) {
+	if len(l.AI.Providers) > 0 {
+		return
+	}
+	l.AI.Providers = aidiag.Discover(env.Get)
+	if len(l.AI.Providers) > 0 {
+		l.Origin["ai.providers"] = "found in the environment"
+	}
 }
 
 // find reads the file to use; nil when there is none.
@@ -193,7 +212,7 @@ const Prefix = "NETWHY_"
 // FlagVariables are those that stand for a flag rather than a key.
 func FlagVariables() []string {
 	return []string{
-		"NETWHY_CONFIG", "NETWHY_OFFLINE", "NETWHY_DIAGNOSE", "NETWHY_FILTER", "NETWHY_FORMAT", "NETWHY_OUTPUT",
+		"NETWHY_CONFIG", "NETWHY_OFFLINE", "NETWHY_DIAGNOSE", "NETWHY_DIAGNOSE_PREVIEW", "NETWHY_FILTER", "NETWHY_FORMAT", "NETWHY_OUTPUT",
 		"NETWHY_FAIL_ON", "NETWHY_STRICT", "NETWHY_NO_COLOR", "NETWHY_LOG_LEVEL", "NETWHY_LOG_FORMAT", "NETWHY_SPEED",
 		"NETWHY_PROGRESS", "NETWHY_KEY_LOG",
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/goccy/go-yaml"
 )
@@ -106,8 +107,12 @@ func scalarText(v reflect.Value) (string, error) {
 			return string(text), nil
 		}
 		value = string(text)
-	} else if s, ok := value.(fmt.Stringer); ok {
-		value = s.String()
+	} else if d, ok := value.(time.Duration); ok {
+		short := d.String() // "1m0s": the zeros say nothing
+		if d >= time.Minute && strings.HasSuffix(short, "m0s") {
+			short = strings.TrimSuffix(short, "0s")
+		}
+		return short, nil
 	}
 	text, err := yaml.Marshal(value)
 	return strings.TrimSpace(string(text)), err

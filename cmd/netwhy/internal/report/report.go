@@ -158,10 +158,20 @@ type Diagnosis struct {
 	Excluded    []Exclusion      `json:"excluded"`
 	NextStep    *NextStep        `json:"next_step"`
 
-	References []string     `json:"-"`
-	Caveats    []string     `json:"-"` // what in the capture weakens this
-	Time       *conn.Ledger `json:"-"` // Ledger, exact
+	References   []string      `json:"-"`
+	Caveats      []string      `json:"-"` // what in the capture weakens this
+	Time         *conn.Ledger  `json:"-"` // Ledger, exact
+	About        string        `json:"-"` // by the AI: the diagnosis by rules that it was asked about
+	Agrees       bool          `json:"-"` // by the AI: it names the same cause
+	Alternatives []Alternative `json:"-"` // by the AI: what else it could be
+	Looks        []Look        `json:"-"` // by the AI: where to look
 }
+
+// Alternative is what else it could be, and the command that tells them apart.
+type Alternative struct{ Cause, Why, Command, TellsApart string }
+
+// Look is a place to look at, with a display filter.
+type Look struct{ Text, Filter string }
 
 // Impact is what a cause cost.
 type Impact struct {
@@ -219,6 +229,8 @@ type AI struct {
 	Tokens         AITokens `json:"tokens"`
 	RejectedClaims []any    `json:"rejected_claims"`
 	Decisions      []any    `json:"decisions"`
+
+	Notices []string `json:"-"` // what the user has to know or to mend
 }
 
 // AITokens is what the answers cost.

@@ -9,3 +9,10 @@ type Sink interface {
 	// Finish writes what is to be said at the end.
 	Finish(r *Report) error
 }
+
+// EarlySink is a Sink that shows what is known while an answer from outside is
+// waited for. Finish then adds what came.
+type EarlySink interface {
+	Sink
+	Early(r *Report) error
+}

@@ -28,12 +28,12 @@ func Judged(res *analyze.Result) *rules.Input {
 	}
 }
 
-// Assemble makes the report of a run. Findings and diagnoses below least are
+// assemble makes the report of a run. Findings and diagnoses below least are
 // counted as hidden, except the findings that a shown diagnosis rests on; their
 // ids are those that they have in the whole, so that an id means the same
 // whatever is shown.
-func Assemble(res *analyze.Result, info *capture.Info, diagnoses []diagnosis.Diagnosis, codes []finding.Def, least finding.Severity) *report.Report {
-	a := &assembler{res: res, defs: make(map[finding.Code]*finding.Def, len(codes))}
+func assemble(res *analyze.Result, info *capture.Info, diagnoses []diagnosis.Diagnosis, codes []finding.Def, least finding.Severity) (*report.Report, *assembler) {
+	a := &assembler{res: res, codes: codes, said: len(diagnoses), defs: make(map[finding.Code]*finding.Def, len(codes))}
 	r := &report.Report{
 		Schema: report.Schema, Source: source(res, info), Counters: counters(res),
 		Findings: []report.Finding{}, Diagnoses: []report.Diagnosis{},
@@ -70,12 +70,37 @@ func Assemble(res *analyze.Result, info *capture.Info, diagnoses []diagnosis.Dia
 			r.NotAssessed = append(r.NotAssessed, "file "+err.Error())
 		}
 	}
-	return r
+	return r, a
 }
 
+// assembler turns the core's values into the report's.
 type assembler struct {
-	res  *analyze.Result
-	defs map[finding.Code]*finding.Def
+	res   *analyze.Result
+	codes []finding.Def
+	defs  map[finding.Code]*finding.Def
+	said  int // diagnoses of the rules, shown or not
+}
+
+// show adds findings, by their place in the result, that were hidden and are
+// needed after all.
+func (a *assembler) show(r *report.Report, evidence []int) {
+	for _, i := range evidence {
+		if i < 0 || i >= len(a.res.Findings) || r.FindingByID(findingID(i)) != nil {
+			continue
+		}
+		at := slices.IndexFunc(r.Findings, func(f report.Finding) bool { return place(f.ID) > i })
+		if at < 0 {
+			at = len(r.Findings)
+		}
+		r.Findings = slices.Insert(r.Findings, at, a.finding(i, &a.res.Findings[i]))
+		r.Hidden.Findings--
+	}
+}
+
+// place is the inverse of findingID.
+func place(id string) int {
+	n, _ := strconv.Atoi(id[1:]) // made by findingID
+	return n - 1
 }
 
 func source(res *analyze.Result, info *capture.Info) report.Source {

@@ -164,6 +164,16 @@ func (t *tracked) Write(b []byte) (int, error) {
 	return t.w.Write(b)
 }
 
+// early hands the report to those sinks that show what is there while the rest
+// is waited for; an error comes again with the rest.
+func (o *outputs) early(r *report.Report) {
+	for _, out := range o.list {
+		if s, ok := out.sink.(report.EarlySink); ok && out.err == nil {
+			out.err = s.Early(r)
+		}
+	}
+}
+
 // write hands the report to every sink; one that fails costs the others nothing.
 func (o *outputs) write(r *report.Report) error {
 	var faults []error

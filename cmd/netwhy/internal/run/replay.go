@@ -7,12 +7,15 @@ import (
 	"log/slog"
 	"runtime/debug"
 
+	"netwhy/aidiag"
 	"netwhy/analyze"
 	"netwhy/analyze/finding"
 	"netwhy/capture"
 	"netwhy/cmd/netwhy/internal/config"
+	"netwhy/cmd/netwhy/internal/report"
 	"netwhy/cmd/netwhy/internal/terminal"
 	"netwhy/rules"
+	"netwhy/rules/diagnosis"
 )
 
 // World is what a run may touch besides the files that are named to it.
@@ -39,6 +42,10 @@ type Options struct {
 	Progress    bool
 	Speed       float64 // times the capture's own pace; 0: as fast as can be
 	Limits      config.Limits
+	AI          aidiag.Config
+	Diagnose    bool // ask the model about what the rules found
+	Preview     bool // print what would be asked, ask nothing, and write no report
+	Offline     bool // wins over both: no socket, no key
 }
 
 // Outcome is what a run came to, for whoever decides about the exit code.
@@ -127,7 +134,7 @@ func conclude(ctx context.Context, w World, opt *Options, set *rules.Set, file *
 		out.Found = out.Found || opt.FailOn != nil && diagnoses[i].Severity >= *opt.FailOn
 	}
 	info := file.Info()
-	r := Assemble(res, &info, diagnoses, set.Codes(), opt.MinSeverity)
+	r, a := assemble(res, &info, diagnoses, set.Codes(), opt.MinSeverity)
 	r.Version = w.Version
 	if out.Interrupted {
 		r.Interrupted = context.Cause(ctx).Error()
@@ -137,5 +144,37 @@ func conclude(ctx context.Context, w World, opt *Options, set *rules.Set, file *
 		w.Log.ErrorContext(ctx, "a file was left out", slog.String("err", why))
 	}
 	out.Failed = out.Failed || opt.Strict && r.Source.Truncated != nil
+	if opt.Preview && !opt.Offline {
+		e, err := engine(w, opt, set.Codes())
+		if err != nil {
+			return out, err
+		}
+		return out, preview(w, e, cases(res, diagnoses, opt.MinSeverity))
+	}
+	if err := consult(ctx, w, opt, outs, r, a, diagnoses); err != nil {
+		return out, err
+	}
 	return out, outs.write(r)
+}
+
+// consult adds the model's answers to the report, where they are wanted. What
+// the rules said is on the screen before the first question leaves.
+func consult(ctx context.Context, w World, opt *Options, outs *outputs, r *report.Report, a *assembler, said []diagnosis.Diagnosis) error {
+	switch {
+	case !opt.Diagnose && !opt.Preview:
+		return nil
+	case opt.Offline:
+		r.AI = off(reasonOffline)
+		return nil
+	case ctx.Err() != nil:
+		r.AI = off(reasonInterrupted)
+		return nil
+	}
+	e, err := engine(w, opt, a.codes)
+	if err != nil {
+		return err
+	}
+	outs.early(r)
+	addAI(r, a, ask(ctx, e, cases(a.res, said, opt.MinSeverity)))
+	return nil
 }

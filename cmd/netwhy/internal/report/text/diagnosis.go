@@ -63,9 +63,6 @@ func (p *page) title(n int, d *report.Diagnosis) {
 	left := fmt.Sprintf("%d. %s", n, sev)
 	cause := terminal.Printable(d.Cause)
 	right := fmt.Sprintf(p.say.culprit, word(p.say.party, d.Culprit)) + ", " + fmt.Sprintf(p.say.sure, percent(d.Confidence))
-	if d.Source == "ai" {
-		right += ", " + p.say.ai
-	}
 	right = terminal.Clip(right, terminal.Columns-labelIndent)
 	gap := terminal.Columns - terminal.Width(left) - 2 - terminal.Width(cause) - terminal.Width(right)
 	p.b.WriteString(p.paint.As(styleOf(d.Severity), left) + "  " + p.paint.As(terminal.Bold, cause))
@@ -263,25 +260,5 @@ func (p *page) command(label, cmd string) {
 			lead = strings.Repeat(" ", labelIndent) + p.paint.As(terminal.Cyan, label) + strings.Repeat(" ", max(1, labelWidth-terminal.Width(label)))
 		}
 		p.b.WriteString(lead + p.paint.As(terminal.Bold, line+tail) + "\n")
-	}
-}
-
-// ai tells what the cloud said, or why it said nothing.
-func (p *page) ai() {
-	a := p.r.AI
-	if a == nil || a.State == "off" && a.Reason == "" {
-		return
-	}
-	p.b.WriteByte('\n')
-	s := p.say.ai + ": " + a.State
-	if a.Model != "" {
-		s += ", " + a.Model
-	}
-	if a.Reason != "" {
-		s += ": " + a.Reason
-	}
-	p.lines("", "  ", terminal.Plain, s)
-	if n := len(a.RejectedClaims); n > 0 {
-		p.lines("  ", "  ", terminal.Plain, fmt.Sprintf(p.say.aiRejected, n))
 	}
 }

@@ -19,7 +19,8 @@ type phrases struct {
 	frameOne, frameMany                                               string
 	worst, headID, headConn, headLost, headRTT, headAgain, headEnd    string
 	lookedAt, notJudged, trust, hidden                                string
-	ai, aiRejected                                                    string
+	ai, aiRejected, agrees, otherwise, or, look                       string
+	state                                                             map[string]string
 	severity                                                          [4]string
 	party                                                             map[string]string
 	part                                                              map[string]string
@@ -71,6 +72,8 @@ func english() *phrases {
 		worst: "Worst connections", headID: "stream", headConn: "client → server", headLost: "lost", headRTT: "rtt", headAgain: "resent", headEnd: "end",
 		lookedAt: "Looked at", notJudged: "Not judged", trust: "Trust", hidden: "%d findings and %d diagnoses lie below --min-severity",
 		ai: "AI", aiRejected: "%d claims were dropped because the packets do not bear them out",
+		agrees: "On %s it agrees: %s", otherwise: "On %s it sees another cause: %s", or: "Or", look: "Look",
+		state:    map[string]string{"answered": "answered", "partial": "answered in part", "fell-back": "no answer, the rules stand", "off": "not asked"},
 		severity: [4]string{"info", "notice", "warning", "critical"},
 		party: map[string]string{
 			"client": "client", "server": "server", "network": "network", "resolver": "resolver", "host": "host", "none": "nobody",
@@ -113,6 +116,8 @@ func chinese() *phrases {
 		worst: "最差的连接", headID: "流", headConn: "客户端 → 服务器", headLost: "损失", headRTT: "往返", headAgain: "重传", headEnd: "结束",
 		lookedAt: "已检查", notJudged: "未判断", trust: "可信度", hidden: "另有 %d 个现象和 %d 个诊断低于 --min-severity",
 		ai: "AI", aiRejected: "有 %d 条说法没有报文依据，已丢弃",
+		agrees: "对 %s 看法一致：%s", otherwise: "对 %s 认为是另一原因：%s", or: "或者", look: "查看",
+		state:    map[string]string{"answered": "已回答", "partial": "部分回答", "fell-back": "没有回答，以规则为准", "off": "未询问"},
 		severity: [4]string{"信息", "提示", "警告", "严重"},
 		party: map[string]string{
 			"client": "客户端", "server": "服务器", "network": "网络", "resolver": "DNS 解析器", "host": "主机", "none": "无",

@@ -28,24 +28,48 @@ func New(w io.Writer, opt Options) report.Sink {
 }
 
 type sink struct {
-	w   io.Writer
-	opt Options
+	w     io.Writer
+	opt   Options
+	early bool // the report is written already, but for the AI's part
 }
 
 // Finding says nothing: a text begins with the verdict, which is known at the end.
 func (*sink) Finding(*report.Finding) error { return nil }
 
-// Finish writes the report in one piece.
+// Early writes the report as it is without the AI.
+func (s *sink) Early(r *report.Report) error {
+	s.early = true
+	return s.whole(r)
+}
+
+// Finish writes the report in one piece, or what the AI said if the rest was
+// written early.
 func (s *sink) Finish(r *report.Report) error {
-	p := &page{paint: terminal.Paint(s.opt.Colour), say: phrasesOf(s.opt.Lang), r: r}
+	if !s.early {
+		return s.whole(r)
+	}
+	p := s.page(r)
+	p.ai()
+	_, err := io.WriteString(s.w, p.b.String())
+	return err
+}
+
+func (s *sink) page(r *report.Report) *page {
+	return &page{paint: terminal.Paint(s.opt.Colour), say: phrasesOf(s.opt.Lang), r: r}
+}
+
+func (s *sink) whole(r *report.Report) error {
+	p := s.page(r)
 	p.headline()
 	p.source()
 	for i := range r.Diagnoses {
-		p.diagnosis(i+1, &r.Diagnoses[i])
+		if r.Diagnoses[i].Source != byAI {
+			p.diagnosis(i+1, &r.Diagnoses[i])
+		}
 	}
-	p.ai()
 	p.worst()
 	p.foot()
+	p.ai()
 	_, err := io.WriteString(s.w, p.b.String())
 	return err
 }
@@ -123,7 +147,7 @@ func (p *page) headline() {
 func (p *page) serious() int {
 	n := 0
 	for i := range p.r.Diagnoses {
-		if p.r.Diagnoses[i].Severity >= finding.Warning {
+		if p.r.Diagnoses[i].Severity >= finding.Warning && p.r.Diagnoses[i].Source != byAI {
 			n++
 		}
 	}

@@ -1,0 +1,172 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+
+	"netwhy/aidiag"
+	"netwhy/analyze"
+	"netwhy/analyze/finding"
+	"netwhy/cmd/netwhy/internal/report"
+	"netwhy/cmd/netwhy/internal/terminal"
+	"netwhy/rules/diagnosis"
+)
+
+// engine makes the engine of a run; it opens no socket and reads no key yet.
+func engine(w World, opt *Options, codes []finding.Def) (*aidiag.Engine, error) {
+	var mu sync.Mutex // guards standard error
+	interactive := terminal.IsTerminal(w.Stderr)
+	return aidiag.New(opt.AI, aidiag.Deps{
+		Defs: codes, Lang: string(opt.Lang), Getenv: w.Getenv, Log: w.Log,
+		Observe: func(e aidiag.Event) {
+			if e.Kind == aidiag.EventRetry && !interactive {
+				return // of the moment: nobody is watching
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			_, _ = fmt.Fprintln(w.Stderr, "netwhy: "+terminal.Printable(e.Text)) // a terminal that is gone is told by the report
+		},
+	})
+}
+
+// cases are the questions about the diagnoses that are shown.
+func cases(res *analyze.Result, said []diagnosis.Diagnosis, least finding.Severity) []aidiag.Case {
+	all := aidiag.Cases(aidiag.Result{Findings: res.Findings, Connection: res.Connection, Trust: res.Trust}, said)
+	var out []aidiag.Case
+	for i := range all {
+		if all[i].Local.Severity >= least {
+			out = append(out, all[i])
+		}
+	}
+	return out
+}
+
+// ask has the model asked about each diagnosis and returns when all are
+// answered, by it or by their rules, or when ctx ends.
+func ask(ctx context.Context, e *aidiag.Engine, questions []aidiag.Case) []aidiag.Answer {
+	var answers []aidiag.Answer
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		_ = e.Run(ctx) // its error is the context's cause; the answers say what became of each case
+	})
+	var shed []aidiag.Answer
+	for i := range questions {
+		shed = append(shed, e.Submit(questions[i])...)
+	}
+	e.Finish()
+	for a := range e.Answers() {
+		answers = append(answers, a)
+	}
+	wg.Wait()
+	return append(answers, shed...)
+}
+
+// addAI adds to the report what the model said. The diagnoses of the rules stay
+// as they are, where they are.
+func addAI(r *report.Report, a *assembler, answers []aidiag.Answer) {
+	s := aidiag.Summarize(answers)
+	ai := &report.AI{
+		State: string(s.State), Reason: s.Reason, Provider: s.Provider, Endpoint: s.Endpoint, Model: s.Model,
+		Tokens:         report.AITokens{Prompt: s.Tokens.Prompt, Completion: s.Tokens.Completion},
+		RejectedClaims: []any{}, Decisions: []any{},
+	}
+	for _, c := range s.Rejected {
+		ai.RejectedClaims = append(ai.RejectedClaims, c)
+	}
+	for _, d := range s.Decisions {
+		ai.Decisions = append(ai.Decisions, d)
+	}
+	for _, n := range s.Notices {
+		ai.Notices = append(ai.Notices, n.Text)
+	}
+	r.AI = ai
+	next := a.said
+	for _, about := range r.Diagnoses {
+		for i := range answers {
+			x := &answers[i]
+			if x.Case != about.ID || x.State != aidiag.Answered && x.State != aidiag.Partial {
+				continue
+			}
+			d := a.diagnosis(next, &x.Diagnosis)
+			next++
+			d.About, d.Agrees = about.ID, x.Agrees
+			for _, alt := range x.Alternatives {
+				d.Alternatives = append(d.Alternatives, report.Alternative{
+					Cause: string(alt.Cause), Why: alt.Why, Command: alt.Next.Command, TellsApart: alt.Next.TellsApart,
+				})
+			}
+			for _, l := range x.Looks {
+				d.Looks = append(d.Looks, report.Look{Text: l.Text, Filter: l.Filter})
+			}
+			r.Diagnoses = append(r.Diagnoses, d)
+			a.show(r, x.Diagnosis.Evidence)
+		}
+	}
+}
+
+// off is the section "ai" of a run in which nobody was to be asked.
+func off(reason string) *report.AI {
+	return &report.AI{State: string(aidiag.Off), Reason: reason, RejectedClaims: []any{}, Decisions: []any{}}
+}
+
+// Reasons of a run without questions.
+const (
+	reasonOffline     = "offline"
+	reasonInterrupted = "interrupted"
+)
+
+// preview writes exactly the bytes that would leave, one question behind the
+// other, and where they would go to standard error.
+func preview(w World, e *aidiag.Engine, questions []aidiag.Case) error {
+	if len(questions) == 0 {
+		_, err := fmt.Fprintln(w.Stderr, "netwhy: nothing was found to ask about; nothing would be sent")
+		return err
+	}
+	for i := range questions {
+		to, body, err := e.Preview(questions[i])
+		if err != nil {
+			return fmt.Errorf("preview %s: %w", questions[i].ID, err)
+		}
+		note := fmt.Sprintf("netwhy: %s would go to %s: %d bytes", questions[i].ID, to, len(body))
+		if _, err := fmt.Fprintln(w.Stderr, terminal.Printable(note)); err != nil {
+			return err
+		}
+		if _, err := w.Stdout.Write(append(body, '\n')); err != nil {
+			return &OutputError{Path: "standard output", Err: bare(err)}
+		}
+	}
+	return nil
+}
+
+// CheckAI asks every endpoint and writes what works, one line each, with the
+// remedy where it does not. It returns how many do not.
+func CheckAI(ctx context.Context, out io.Writer, w World, cfg aidiag.Config) (failed int, err error) {
+	e, err := aidiag.New(cfg, aidiag.Deps{Getenv: w.Getenv, Log: w.Log})
+	if err != nil {
+		return 0, err
+	}
+	for _, c := range e.Check(ctx) {
+		var b strings.Builder
+		fmt.Fprintf(&b, "%s %s", c.Provider, c.Endpoint)
+		if c.KeyFrom != "" {
+			b.WriteString(" (key from " + c.KeyFrom + ")")
+		}
+		if c.OK {
+			b.WriteString(": works, " + strconv.FormatInt(c.Latency.Milliseconds(), 10) + " ms, model " + c.Model)
+		} else {
+			failed++
+			b.WriteString(": " + c.Problem)
+			if c.Remedy != "" {
+				b.WriteString("; " + c.Remedy)
+			}
+		}
+		if _, err := fmt.Fprintln(out, terminal.Printable(b.String())); err != nil {
+			return failed, err
+		}
+	}
+	return failed, nil
+}
