@@ -72,6 +72,9 @@ type judge struct {
 	faults []*Error
 	broken map[string]bool // rules that failed once: told once
 
+	last    *subject
+	lastEnv map[string]any // of last
+
 	byFlow map[flow.ID]*subject
 	byHost map[Side]map[netip.Addr]*subject
 	all    *subject
@@ -202,8 +205,16 @@ func (j *judge) subject(r *Rule, f *finding.Finding) *subject {
 	}
 }
 
-// env is the environment of a subject.
+// env is the environment of a subject. That of the last one is kept: several
+// rules ask about the same.
 func (j *judge) env(sub *subject) map[string]any {
+	if j.last != sub {
+		j.last, j.lastEnv = sub, j.fresh(sub)
+	}
+	return j.lastEnv
+}
+
+func (j *judge) fresh(sub *subject) map[string]any {
 	env := maps.Clone(j.base)
 	list := make([]*finding.Finding, len(sub.findings))
 	for i, n := range sub.findings {
@@ -278,12 +289,12 @@ func (j *judge) ask(r *Rule, sub *subject) *hit {
 }
 
 func (j *judge) judgement(h *hit, env map[string]any) error {
-	c, err := j.choose(&h.rule.culprit, env, themselves(culpritNames()))
+	c, err := j.choose(&h.rule.culprit, env, culpritNames())
 	if err != nil {
 		return fmt.Errorf("culprit: %w", err)
 	}
 	h.culprit = diagnosis.Culprit(c)
-	sev, err := j.choose(&h.rule.severity, env, themselves(severityNames()))
+	sev, err := j.choose(&h.rule.severity, env, severityNames())
 	if err != nil {
 		return fmt.Errorf("severity: %w", err)
 	}
@@ -303,28 +314,21 @@ func (j *judge) judgement(h *hit, env map[string]any) error {
 	return nil
 }
 
-// themselves is an environment in which names stand for themselves.
-func themselves(names []string) map[string]any {
-	m := make(map[string]any, len(names))
-	for _, n := range names {
-		m[n] = n
-	}
-	return m
-}
-
-// choose evaluates a choice; in its expression the names stand for themselves.
-func (j *judge) choose(c *choice, env, names map[string]any) (string, error) {
+// choose evaluates a choice; in its expression the names stand for themselves
+// (they are in every environment, but for "host", which is a name of its own).
+func (m *machine) choose(c *choice, env map[string]any, names []string) (string, error) {
 	if c.expr == nil {
 		return c.fixed, nil
 	}
-	with := maps.Clone(env)
-	maps.Copy(with, names)
-	v, err := j.run(c.expr, with)
+	host := env[nameHost]
+	env[nameHost] = nameHost
+	v, err := m.run(c.expr, env)
+	env[nameHost] = host
 	if err != nil {
 		return "", err
 	}
 	s, _ := v.(string)
-	if _, known := names[s]; !known {
+	if !slices.Contains(names, s) {
 		return "", fmt.Errorf("%q is none of its names", s)
 	}
 	return s, nil

@@ -76,10 +76,11 @@ func load(codes []finding.Def, dirs []Dir) (*Set, error) {
 
 // reserved are the names of the environment that no protocol may have.
 func reserved() []string {
-	return []string{
+	own := []string{
 		nameConn, nameWorst, nameTrust, nameCapture, nameHost, nameConns, nameTotal, nameMost,
-		nameReach, nameCulprit, nameParty, nameClient, nameServer,
+		nameReach, nameCulprit, nameParty,
 	}
+	return slices.Concat(own, culpritNames(), severityNames())
 }
 
 type loader struct {

@@ -154,3 +154,5 @@ func FuzzLoad(f *testing.F) {
 		_ = s.Check(true)
 	})
 }
+
+func mapFS(text string) fstest.MapFS { return fstest.MapFS{"own.yaml": {Data: []byte(text)}} }

@@ -55,6 +55,11 @@ func (s *Set) zeros(in *Input) map[string]any {
 		nameHost:    row(hostFacts(), &subjectFacts{}),
 		nameConns:   row(connsFacts(), &subjectFacts{}),
 	}
+	for _, n := range append(culpritNames(), severityNames()...) {
+		if n != nameHost {
+			env[n] = n
+		}
+	}
 	for family, codes := range s.schema.families {
 		m := make(map[string]any, len(codes))
 		for name, d := range codes {

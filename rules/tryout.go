@@ -2,7 +2,6 @@ package rules
 
 import (
 	"fmt"
-	"maps"
 
 	"netwhy/analyze/finding"
 	"netwhy/rules/diagnosis"
@@ -22,7 +21,7 @@ func (s *Set) tryOut() {
 	zero := s.zeros(&Input{})
 	row0 := row(reachFacts(), &reach{})
 	zero[nameCulprit], zero[nameParty], zero[nameReach] = "", "", row0
-	sample, _ := sampled(zero).(map[string]any)
+	sample := samples(zero)
 	for _, r := range s.rules {
 		for _, env := range []map[string]any{zero, sample} {
 			if err := m.tryRule(r, env); err != nil {
@@ -34,6 +33,18 @@ func (s *Set) tryOut() {
 			s.lints = append(s.lints, &Error{Pos: r.Pos, Rule: r.ID, Lint: true, Message: "when holds even if everything is 0: it asks for no evidence"})
 		}
 	}
+}
+
+// samples is an environment with the names of another.
+func samples(of map[string]any) map[string]any {
+	out := make(map[string]any, len(of))
+	for k, v := range of {
+		if v != k { // culprits and severities stand for themselves
+			v = sampled(v)
+		}
+		out[k] = v
+	}
+	return out
 }
 
 func sampled(v any) any {
@@ -64,24 +75,11 @@ func (m *machine) tryRule(r *Rule, env map[string]any) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	for name, c := range map[string]*choice{"culprit": &r.culprit, "severity": &r.severity} {
-		known := culpritNames()
-		if name == "severity" {
-			known = severityNames()
-		}
-		if c.expr == nil {
-			continue
-		}
-		with := maps.Clone(env)
-		maps.Copy(with, themselves(known))
-		v, err := m.run(c.expr, with)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		text, _ := v.(string)
-		if _, ok := themselves(known)[text]; !ok {
-			return fmt.Errorf("%s: %q is none", name, text)
-		}
+	if _, err := m.choose(&r.culprit, env, culpritNames()); err != nil {
+		return fmt.Errorf("culprit: %w", err)
+	}
+	if _, err := m.choose(&r.severity, env, severityNames()); err != nil {
+		return fmt.Errorf("severity: %w", err)
 	}
 	return m.tryTexts(r, env)
 }
@@ -145,7 +143,7 @@ func (s *Set) Example(r *Rule, lang string) (Example, error) {
 	m := newMachine()
 	zero := s.zeros(&Input{})
 	zero[nameCulprit], zero[nameParty], zero[nameReach] = "", "", row(reachFacts(), &reach{})
-	env, _ := sampled(zero).(map[string]any)
+	env := samples(zero)
 	culprit := diagnosis.Culprit(r.Culprits()[0])
 	env[nameCulprit], env[nameParty] = culpritWord(culprit, lang), culpritWord(culprit, lang)+" "+sampleText
 	var e Example
