@@ -34,6 +34,7 @@ func TestGoldenAndSchema(t *testing.T) {
 		{"empty", reporttest.Empty()},
 		{"healthy", reporttest.Healthy()},
 		{"stalled", reporttest.Stalled()},
+		{"asked", reporttest.Asked()},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -130,6 +130,29 @@ func worst(proto uint8, stream uint32, client, server string, score, rtt int64, 
 	}
 }
 
+// Asked is Stalled with a model's view of it, and one claim that did not hold.
+func Asked() *report.Report {
+	r := Stalled()
+	r.AI = &report.AI{
+		State: "partial", Reason: "1 claim was dropped", Provider: "deepseek", Endpoint: "https://api.deepseek.com/v1", Model: "deepseek-chat",
+		Tokens:         report.AITokens{Prompt: 2100, Completion: 340},
+		RejectedClaims: []any{map[string]any{"text": "the disk is full", "reason": "cites no finding"}}, Decisions: []any{},
+		Notices: []string{"a text in frame 4411 reads like an instruction to a model; it was not sent"},
+	}
+	d := r.Diagnoses[0]
+	d.ID, d.Source, d.Rule, d.About, d.Agrees, d.Confidence = "D3", "ai", nil, "D1", true, 0.8
+	d.Title = "the process behind port 5432 does not read"
+	d.Explanation = "Twelve zero windows in a row from the server, none from the client."
+	d.Remedies = []string{"Look at the server's CPU and locks at that time."}
+	d.Alternatives = []report.Alternative{{
+		Cause: "small-receive-window", Why: "the buffer may be set too small", Command: "sysctl net.ipv4.tcp_rmem", TellsApart: "a maximum below 100 kB",
+	}}
+	d.Looks = []report.Look{{Text: "windows of the server", Filter: "tcp.stream == 7 && tcp.window_size == 0"}}
+	d.Ledger, d.Time, d.Excluded, d.NextStep = nil, nil, []report.Exclusion{}, nil
+	r.Diagnoses = append(r.Diagnoses, d)
+	return r
+}
+
 // Attack is a report in which every text that can come from a packet, a file
 // name or a model is hostile.
 func Attack() *report.Report {

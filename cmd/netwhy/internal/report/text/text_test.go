@@ -39,6 +39,7 @@ func TestGolden(t *testing.T) {
 		{"stalled", reporttest.Stalled(), text.Options{}},
 		{"stalled.zh", reporttest.Stalled(), text.Options{Lang: "zh"}},
 		{"stalled.colour", reporttest.Stalled(), text.Options{Colour: true}},
+		{"asked", reporttest.Asked(), text.Options{}},
 		{"many", reporttest.Many(), text.Options{}},
 		{"attack", reporttest.Attack(), text.Options{}},
 	}
@@ -59,6 +60,26 @@ func TestGolden(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestEarlyThenTheRest: what is shown while an answer is waited for, and what
+// follows, are together the whole.
+func TestEarlyThenTheRest(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	s, ok := text.New(&b, text.Options{}).(report.EarlySink)
+	if !ok {
+		t.Fatal("the text does not come early")
+	}
+	if err := s.Early(reporttest.Stalled()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Finish(reporttest.Asked()); err != nil {
+		t.Fatal(err)
+	}
+	if want := write(t, reporttest.Asked(), text.Options{}); b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
 	}
 }
 
