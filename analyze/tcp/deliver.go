@@ -90,14 +90,18 @@ func (t *Tracker) room(c *connection, n uint32) bool {
 // for them. Where bytes already wait the first copy wins.
 func (t *Tracker) inOrder(c *connection, d flow.Dir, s *Segment, seq, end uint32, v *View) (fresh uint32) {
 	f := &c.half[d]
+	for i := f.wait; i != 0 && !v.Conflict; {
+		n := t.nodes.at(i)
+		if !before(n.seq, end) {
+			break
+		}
+		v.Conflict = t.differs(n, s, seq, n.seq, min32(n.end, end))
+		i = n.next
+	}
 	for before(f.pos, end) {
 		stop := end
 		if f.wait != 0 {
-			n := t.nodes.at(f.wait)
-			if before(n.seq, stop) {
-				stop = n.seq
-				v.Conflict = v.Conflict || t.differs(n, s, seq, n.seq, min32(n.end, end))
-			}
+			stop = min32(stop, t.nodes.at(f.wait).seq)
 		}
 		from, to := f.pos-seq, stop-seq
 		fresh += to - from
@@ -264,7 +268,7 @@ func (t *Tracker) differs(n *node, s *Segment, start, from, to uint32) bool {
 // drain hands on all that waits, with its gaps, at the end of a connection.
 func (t *Tracker) drain(c *connection, d flow.Dir) {
 	f := &c.half[d]
-	last := Segment{Frame: f.nextFrame, Time: f.nextAt}
+	last := Segment{Frame: c.frame, Time: f.nextAt}
 	for f.wait != 0 {
 		t.skip(c, d, t.nodes.at(f.wait).seq, &last)
 	}

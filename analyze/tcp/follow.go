@@ -1,6 +1,8 @@
 package tcp
 
 import (
+	"math"
+
 	"netwhy/analyze/conn"
 )
 
@@ -10,6 +12,7 @@ func (t *Tracker) Segment(r Ref, s *Segment, v *View) Marks {
 	c := t.conns.at(r)
 	f, b := &c.half[s.Dir&1], &c.half[s.Dir&1^1]
 	*v = View{}
+	c.frame = s.Frame
 	c.begin(f, b, s)
 	if s.Header >= HeaderLong {
 		c.flags &^= reusedPorts
@@ -102,16 +105,16 @@ func (t *Tracker) learn(c *connection, f, b *half, s *Segment, m Marks, v *View)
 	}
 	inEdge := f.edge == 0 || s.Seq == f.edge
 	if f.next == 0 || before(f.next, end) && m&ZeroWindowProbe == 0 { // a probe's byte is not taken
-		f.next, f.nextAt, f.nextFrame = end, s.Time, s.Frame
+		f.next, f.nextAt = end, s.Time
 	}
 	if inEdge {
 		f.edge = f.next
 	}
 	switch {
 	case m.Has(DuplicateAck):
-		f.dups++
+		f.dups = min(f.dups, math.MaxUint16-1) + 1
 		f.flags &^= overAcked
-		v.DupAcks = f.dups
+		v.DupAcks = uint32(f.dups)
 	case s.Ack != f.acked:
 		f.dups = 0
 		f.flags &^= overAcked
@@ -126,7 +129,7 @@ func (t *Tracker) learn(c *connection, f, b *half, s *Segment, m Marks, v *View)
 	}
 	f.flags |= hasWindow
 	if size > 0 {
-		f.out++
+		f.out = min(f.out, listBound) + 1
 		t.remember(c, f, s, end, m)
 	}
 }
@@ -155,7 +158,7 @@ func (t *Tracker) acknowledge(c *connection, f, b *half, s *Segment, v *View) {
 		}
 		b.head = n.next
 		t.nodes.put(i)
-		c.segs--
+		b.kept--
 		b.out = max(b.out, 1) - 1
 		i = b.head
 	}
@@ -179,7 +182,7 @@ func (t *Tracker) remember(c *connection, f *half, s *Segment, end uint32, m Mar
 		}
 		return
 	}
-	if int(c.segs) >= t.limit.Segments {
+	if int(f.kept) >= t.limit.Segments {
 		return
 	}
 	i, n := t.nodes.get()
@@ -187,7 +190,7 @@ func (t *Tracker) remember(c *connection, f *half, s *Segment, end uint32, m Mar
 		return
 	}
 	*n = node{time: s.Time, frame: s.Frame, seq: s.Seq, end: end}
-	c.segs++
+	f.kept++
 	if f.tail == 0 {
 		f.head = i
 	} else {
@@ -203,7 +206,7 @@ func (t *Tracker) forget(f *half) {
 		t.nodes.put(i)
 		i = next
 	}
-	f.head, f.tail = 0, 0
+	f.head, f.tail, f.kept = 0, 0, 0
 }
 
 // view tells how the connection stands.

@@ -1,14 +1,10 @@
 package tcp
 
-import "encoding/binary"
-
 // Kinds of TCP options that the analysis reads (IANA).
 const (
 	optEnd   = 0
 	optNop   = 1
-	optMSS   = 2
 	optScale = 3
-	optSACK  = 5
 )
 
 const (
@@ -42,11 +38,8 @@ func (f *half) offer(s *Segment) {
 		if len(o) < 2 || o[1] < 2 || int(o[1]) > len(o) {
 			return
 		}
-		switch {
-		case o[0] == optScale && o[1] == 3:
+		if o[0] == optScale && o[1] == 3 {
 			f.scale = int8(min(o[2], maxScale))
-		case o[0] == optMSS && o[1] == 4:
-			f.mss = binary.BigEndian.Uint16(o[2:])
 		}
 		o = o[o[1]:]
 	}

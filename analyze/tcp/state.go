@@ -4,10 +4,10 @@ package tcp
 type connection struct {
 	conv   uint32 // in the free list: the next free one
 	flags  uint32
+	frame  uint64 // of the last segment
 	opened int64  // time of the last SYN, ns
 	irtt   int64  // SYN to the first segment after the handshake, ns
 	held   uint32 // ranges that wait beyond a hole
-	segs   uint32 // segments remembered
 	half   [2]half
 }
 
@@ -24,27 +24,26 @@ const (
 
 // half is what is known of one direction. As in Wireshark, a sequence or
 // acknowledgement number of 0 is one that is not known yet.
-type half struct {
-	isn       uint32 // of the SYN; without one: of the first segment, less one
-	next      uint32 // sequence number after the highest one sent
-	acked     uint32 // acknowledgement number last sent
-	edge      uint32 // highest sequence number that may be acknowledged
-	pos       uint32 // what is delivered next
-	limit     uint32 // highest acknowledgement that the other side gave
-	fin       uint32 // sequence number after the FIN
-	dups      uint32 // duplicate acknowledgements sent in a row
-	out       uint32 // segments sent and not acknowledged, about
-	head      uint32 // of the segments sent and not acknowledged
-	tail      uint32
-	wait      uint32 // head of the ranges beyond a hole, in order
-	last      uint32 // tail of them
-	nextAt    int64  // when next was reached, ns
-	nextFrame uint64 // and by which frame
-	ackedAt   int64  // when acked was reached, ns
-	window    uint16 // last announced, unscaled
-	scale     int8   // of the window; -1 unknown
-	mss       uint16
-	flags     uint32
+type half struct { // in the order that leaves no room between
+	nextAt  int64  // when next was reached, ns
+	ackedAt int64  // when acked was reached, ns
+	isn     uint32 // of the SYN; without one: of the first segment, less one
+	next    uint32 // sequence number after the highest one sent
+	acked   uint32 // acknowledgement number last sent
+	edge    uint32 // highest sequence number that may be acknowledged
+	pos     uint32 // what is delivered next
+	limit   uint32 // highest acknowledgement that the other side gave
+	fin     uint32 // sequence number after the FIN
+	head    uint32 // of the segments sent and not acknowledged
+	tail    uint32
+	wait    uint32 // head of the ranges beyond a hole, in order
+	last    uint32 // tail of them
+	window  uint16 // last announced, unscaled
+	dups    uint16 // duplicate acknowledgements sent in a row
+	out     uint16 // segments sent and not acknowledged, about
+	kept    uint16 // of those, the remembered ones
+	flags   uint16
+	scale   int8 // of the window; -1 unknown
 }
 
 // Flags of a direction.

@@ -1,6 +1,10 @@
 package tcp
 
-import "netwhy/analyze/flow"
+import (
+	"math"
+
+	"netwhy/analyze/flow"
+)
 
 // Ref names a connection within its Tracker; 0 is none.
 type Ref uint32
@@ -25,16 +29,16 @@ type Handler interface {
 type Limits struct {
 	Connection int // out-of-order payload bytes held for one connection; default 1 MiB
 	Total      int // out-of-order payload bytes held in all; default 64 MiB
-	Segments   int // unacknowledged segments remembered per connection; default 4096
-	Nodes      int // remembered segments in all; default 4,000,000 (32 bytes each)
+	Segments   int // unacknowledged segments remembered of a direction, for round trips; default 128
+	Nodes      int // remembered segments in all; default 1,000,000 (32 bytes each)
 }
 
 // Defaults of Limits.
 const (
 	defaultConnection = 1 << 20
 	defaultTotal      = 64 << 20
-	defaultSegments   = 4096
-	defaultNodes      = 4_000_000
+	defaultSegments   = 128
+	defaultNodes      = 1_000_000
 )
 
 func (l Limits) orDefault() Limits {
@@ -46,7 +50,7 @@ func (l Limits) orDefault() Limits {
 	}
 	return Limits{
 		Connection: pick(l.Connection, defaultConnection), Total: pick(l.Total, defaultTotal),
-		Segments: pick(l.Segments, defaultSegments), Nodes: pick(l.Nodes, defaultNodes),
+		Segments: min(pick(l.Segments, defaultSegments), math.MaxUint16), Nodes: pick(l.Nodes, defaultNodes),
 	}
 }
 
