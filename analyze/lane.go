@@ -21,6 +21,7 @@ type lane struct {
 	count uint32 // of lanes
 	limit int    // live conversations
 	idle  int64  // ns; 0: never
+	until int64  // time of the latest frame of the batches read, ns
 	live  bool
 	in    chan *work
 	out   chan *delta
@@ -111,6 +112,7 @@ func (l *lane) run() {
 		if l.idle > 0 {
 			l.expire(w.tally.latest)
 		}
+		l.until = w.tally.latest
 		l.pipe.drop(w)
 		l.send()
 	}
@@ -398,6 +400,12 @@ func (l *lane) segment() {
 	l.reading = true
 	m := l.tracker.Segment(c.tcp, s, &l.view)
 	l.reading = false
+	switch l.view.State {
+	case conn.EndFin:
+		c.flags |= finished
+	case conn.EndReset, conn.EndRefused:
+		c.flags |= aborted
+	}
 	l.d.marks(m)
 	l.books.Segment(c.book, s, m, &l.view)
 	l.settle()
@@ -530,7 +538,7 @@ func (l *lane) fold(slot uint32, why proto.End) {
 	}
 	if c.socket != 0 {
 		k := l.sockets[c.socket]
-		k.end(l, slot, c, why)
+		k.end(l, slot, c, l.ending(c, why))
 		sum.App, sum.Name, sum.Attr = k.facts.App, k.facts.Name, k.facts.Attr
 		for _, key := range k.found {
 			l.found(slot, *l.pending[key])
@@ -542,6 +550,20 @@ func (l *lane) fold(slot uint32, why proto.End) {
 	}
 	l.books.Close(c.book, why, sum)
 	l.d.closed = append(l.d.closed, closed{frame: l.now(), slot: slot, sum: sum})
+}
+
+// ending tells an analyzer what ended its conversation, however late it is
+// folded. One that is open when the capture ends has waited until then.
+func (l *lane) ending(c *conversation, why proto.End) proto.End {
+	switch {
+	case c.flags&aborted != 0:
+		return proto.Reset
+	case c.flags&finished != 0:
+		return proto.Closed
+	case why == proto.Over && l.until > c.last:
+		c.last = l.until
+	}
+	return why
 }
 
 func (l *lane) now() uint64 {

@@ -31,6 +31,8 @@ const (
 	copied                  // the last datagram was a copy
 	deaf                    // no analyzer wants its payload
 	inUse
+	finished // both ends said FIN
+	aborted  // a RST ended it
 )
 
 // chunkBits sets the size of the slab's chunks: growing never copies.

@@ -154,8 +154,8 @@ func (a *analyzer) message(s *proto.Scope, dir flow.Dir, b []byte, began int64, 
 		client, resolver = resolver, client
 	}
 	a.facts(s, resolver, &m)
-	if isMulticast(client, resolver) || m.opcode() != opQuery || s.Duplicate() {
-		return // nobody has to answer, nobody asked for a name, or it was the capture point that said it again
+	if isMulticast(client, resolver) || m.opcode() != opQuery || s.Duplicate() && !m.response() {
+		return // nobody has to answer, nobody asked for a name, or it was the capture point that asked again
 	}
 	if m.response() {
 		a.response(s, &m, client, resolver, len(b), began, beganFrame)

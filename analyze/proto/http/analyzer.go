@@ -56,8 +56,7 @@ type analyzer struct {
 	half    [2]half
 	pending []request // oldest first; the last may be incomplete
 	status  int       // of the response being received; 0: none
-	length  int64     // of its body; -1: not told
-	got     int64
+	holes   bool      // bytes of it are not in the capture
 	last    int64
 	began   bool
 }
@@ -217,11 +216,11 @@ func hostOnly(host string) string {
 }
 
 func (a *analyzer) response(s *proto.Scope, h *head) {
-	s.Count(proto.HTTPStatus, strconv.Itoa(h.status))
 	if len(h.server) > 0 {
 		s.Attr("http.server", clip(h.server, proto.MaxAttrBytes))
 	}
 	if h.status < 200 && h.status != 101 {
+		s.Count(proto.HTTPStatus, strconv.Itoa(h.status))
 		if len(a.pending) > 0 {
 			a.pending[0].headAnswer = true
 		}
@@ -233,7 +232,7 @@ func (a *analyzer) response(s *proto.Scope, h *head) {
 	r.x.RespEnd, r.x.RespLast = s.Now(), s.Frame()
 	r.x.RespBytes = uint64(h.size)
 	r.x.Code = strconv.Itoa(h.status)
-	a.status, a.got = h.status, 0
+	a.status, a.holes = h.status, false
 	wait := int64(0)
 	if r.x.ReqFrame != 0 && !r.gap && r.whole {
 		wait = max(at-r.x.ReqEnd, 0)
@@ -252,7 +251,6 @@ func (a *analyzer) response(s *proto.Scope, h *head) {
 	case h.chunked:
 		p.phase = atChunkSize
 	case h.length >= 0:
-		a.length = h.length
 		p.phase, p.left = inBody, h.length
 		if h.length == 0 {
 			a.complete(s, flow.ToClient)
@@ -286,7 +284,6 @@ func (a *analyzer) body(s *proto.Scope, dir flow.Dir, n int64) {
 		}
 		return
 	}
-	a.got += n
 	if len(a.pending) > 0 {
 		r := &a.pending[0]
 		r.x.RespEnd, r.x.RespLast = s.Now(), s.Frame()
@@ -358,8 +355,17 @@ func (a *analyzer) complete(s *proto.Scope, dir flow.Dir) {
 		}
 		return
 	}
+	a.countStatus(s)
 	a.give(s, 0, true)
-	a.status, a.got, a.length = 0, 0, -1
+	a.status = 0
+}
+
+// countStatus counts a response that came whole, as tshark does: it reads a
+// response when the last byte of its body is there.
+func (a *analyzer) countStatus(s *proto.Scope) {
+	if !a.holes {
+		s.Count(proto.HTTPStatus, strconv.Itoa(a.status))
+	}
 }
 
 // give hands over the exchange of a pending request and forgets it.
@@ -414,6 +420,9 @@ func (a *analyzer) Gap(s *proto.Scope, dir flow.Dir, n int) error {
 
 // mark notes that bytes of the message at hand are missing in the capture.
 func (a *analyzer) mark(dir flow.Dir) {
+	if dir == flow.ToClient {
+		a.holes = true
+	}
 	if len(a.pending) == 0 {
 		return
 	}
@@ -456,6 +465,9 @@ func (a *analyzer) endBody(s *proto.Scope, why proto.End, over bool) {
 		s.Report(web.CutResponse, finding.Text(r.q.Method), finding.Text(r.q.Target), finding.Text(r.q.Host),
 			finding.Num(a.status), finding.Num(missing))
 		r.x.Failed = true
+	}
+	if h.phase == untilClose && over {
+		a.countStatus(s)
 	}
 	a.give(s, 0, h.phase == untilClose && why == proto.Closed)
 	a.status = 0

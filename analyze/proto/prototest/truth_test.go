@@ -1,0 +1,142 @@
+package prototest_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"netwhy/analyze"
+	"netwhy/analyze/proto"
+	"netwhy/analyze/proto/dns"
+	"netwhy/analyze/proto/http"
+	"netwhy/analyze/proto/http2"
+	"netwhy/analyze/proto/tls"
+	"netwhy/capture"
+)
+
+// specs are the analyzers whose counters are compared.
+func specs() []proto.Spec {
+	return []proto.Spec{dns.Spec(), dns.TCP(), dns.MDNS(), dns.LLMNR(), tls.Spec(), http.Spec(), http.SSDP(), http2.Spec()}
+}
+
+// truth is the part of a truth file that these analyzers answer for.
+type truth struct {
+	Rcode map[string]uint64 `json:"dns_rcode"`
+	Alert map[string]uint64 `json:"tls_alert_desc"`
+	HTTP  map[string]uint64 `json:"http_response_code"`
+}
+
+// exceptions are captures in which tshark counts otherwise, with the reason.
+func exceptions() map[string]string {
+	const quoted = "an ICMP error quotes a DNS answer, and tshark reads it there"
+	return map[string]string{
+		"icmp-destunreach-udp.pcap":  quoted,
+		"ping-sweep-cn.pcap":         quoted,
+		"sctp-www.pcap":              "HTTP over SCTP, which has no streams here",
+		"sonicwall-no-dhcp-ack.pcap": "both sides of a firewall that rewrites sequence numbers: one alert is two",
+		"wireshark-retrans.pcap":     "tshark reads an answer again in its fast retransmission",
+	}
+}
+
+// minScore is the share of captures whose three counters all agree; it only rises.
+const minScore = 0.97
+
+func TestCountersAgreeWithTshark(t *testing.T) {
+	t.Parallel()
+	dir := corpus(t)
+	files, err := filepath.Glob(filepath.Join(dir, "truth", "*.json"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no truth in %s: %v", dir, err)
+	}
+	right, wrong := 0, map[string]string{}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".json")
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want truth
+		if err := json.Unmarshal(text, &want); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		got := count(t, filepath.Join(dir, name))
+		diff := compare("dns_rcode", got[proto.DNSRcode], want.Rcode) +
+			compare("tls_alert", got[proto.TLSAlert], want.Alert) +
+			compare("http_status", got[proto.HTTPStatus], want.HTTP)
+		if diff == "" {
+			right++
+		} else {
+			wrong[name] = diff
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(wrong)) {
+		why, known := exceptions()[name]
+		if !known {
+			t.Errorf("%s:%s", name, wrong[name])
+			continue
+		}
+		t.Logf("%s:%s (%s)", name, wrong[name], why)
+	}
+	for name := range exceptions() {
+		if _, still := wrong[name]; !still {
+			t.Errorf("%s agrees now: take it off the exceptions", name)
+		}
+	}
+	score := float64(right) / float64(len(files))
+	t.Logf("%d of %d captures agree (%.1f%%)", right, len(files), 100*score)
+	if score < minScore {
+		t.Errorf("score %.3f, want %.3f", score, minScore)
+	}
+}
+
+func count(t *testing.T, path string) [proto.Counters]map[string]uint64 {
+	t.Helper()
+	src, err := capture.Open(t.Context(), []string{path}, capture.Options{})
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	defer src.Close()
+	r, err := analyze.Run(t.Context(), src, analyze.Options{Workers: 1, Protocols: specs()}, nil)
+	var cut *capture.TruncatedError
+	if err != nil && !errors.As(err, &cut) {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return r.Keyed
+}
+
+func compare(what string, got, want map[string]uint64) string {
+	out := ""
+	keys := maps.Clone(want)
+	if keys == nil {
+		keys = map[string]uint64{}
+	}
+	maps.Copy(keys, got)
+	for _, k := range slices.Sorted(maps.Keys(keys)) {
+		if got[k] != want[k] {
+			out += fmt.Sprintf(" %s[%s] got %d, want %d;", what, k, got[k], want[k])
+		}
+	}
+	return out
+}
+
+func corpus(t *testing.T) string {
+	t.Helper()
+	root := os.Getenv("NETWHY_SHARED")
+	if root == "" {
+		root = filepath.Join("..", "..", "..", "..", "shared")
+	}
+	dir := filepath.Join(root, "corpus")
+	if _, err := os.Stat(dir); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("captures are missing: %v", err)
+		}
+		t.Skipf("captures are missing: %v", err)
+	}
+	return dir
+}
