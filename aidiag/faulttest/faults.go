@@ -3,6 +3,7 @@ package faulttest
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -26,14 +27,26 @@ func Error(status int, kind, code, message string, headers ...string) Fault {
 	return JSON(status, fmt.Sprintf(`{"error":{"message":%q,"type":%q,"param":null,"code":%q}}`, message, kind, code), headers...)
 }
 
-// Text streams a complete answer with this content.
+// Text gives a complete answer with this content, as a stream if one was asked for.
 func Text(content string) Fault {
 	return func(c *Conn) {
+		if !bytes.Contains(c.Request.Body, []byte(`"stream":true`)) {
+			c.Page(http.StatusOK, "application/json", fmt.Sprintf(`{"id":"c1","model":"fault-1","choices":[{"index":0,"message":{"role":"assistant","content":%s},"finish_reason":"stop"}],"usage":{"prompt_tokens":700,"completion_tokens":90}}`, quote(content)))
+			return
+		}
 		c.Chunked()
 		c.Chunk(Pieces(content, 400))
 		c.Chunk(Finish("stop") + Usage + Done)
 		c.EndChunks()
 	}
+}
+
+func quote(s string) string {
+	b, err := json.Marshal(s)
+	if err != nil {
+		return `""`
+	}
+	return string(b)
 }
 
 // Func chooses the fault when the request is there.

@@ -12,7 +12,7 @@ import (
 )
 
 // Dial opens a connection; tests put a network of their own here.
-type Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+type Dial = func(ctx context.Context, network, addr string) (net.Conn, error)
 
 // Network says how the hosts of one endpoint are reached.
 type Network struct {

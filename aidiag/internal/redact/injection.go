@@ -26,8 +26,24 @@ func Instruction(text string) bool {
 		return true
 	}
 	plain := unleet(strings.ToLower(text))
-	return phrases.MatchString(plain) || markup.MatchString(plain)
+	return suspect(plain) && (phrases.MatchString(plain) || markup.MatchString(plain))
 }
+
+// suspect is the cheap question before the dear one: each pattern below needs
+// one of these. Most names in a capture hold none.
+func suspect(s string) bool {
+	for stem := range strings.SplitSeq(stems, "|") {
+		if strings.Contains(s, stem) {
+			return true
+		}
+	}
+	return false
+}
+
+const stems = "ignor|disregard|forget|overrid|bypass|skip|you are|act|behav|respon|answer|pretend|instruc|prompt|system|task|rules|mode|anything now|jailbr|" +
+	"report|say|state|reply|output|write|print|conclude|claim|return|tell|not |don't|dont|never|reveal|repeat|show|leak|exfil|send|note|message|dear|hey|hello|attention|as an|as the|" +
+	"the user|the admin|the op|run|execute|type|paste|set |severity|lower|reduce|downgrade|end of|begin of|start of|blame|anweisung|regel|consignes|istruz|" +
+	"忽略|无视|忘记|忘掉|报告|回答|输出|声称|你现在|игнор|以前の|무시|<|[|#|{|role|assistant|human|javascript|onerror|`|$("
 
 // unleet undoes what is used to hide words in names: separators instead of
 // blanks, characters of no width, full-width letters.

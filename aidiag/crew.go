@@ -1,0 +1,287 @@
+package aidiag
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"netwhy/aidiag/internal/llm"
+	"netwhy/aidiag/internal/route"
+)
+
+// crew is the providers of a run with their keys, made for the first case.
+type crew struct {
+	router     *route.Router
+	models     string // for the key of the cache
+	members    []member
+	transports []*http.Transport
+	notices    []Notice // providers that could not be used, and why
+}
+
+// member is one endpoint of one provider.
+type member struct {
+	provider Provider
+	url      string
+	local    bool
+	keyFrom  string
+	endpoint *llm.Endpoint
+}
+
+func (c *crew) close() {
+	for _, t := range c.transports {
+		t.CloseIdleConnections()
+	}
+}
+
+// crewNotices are told with every case; whoever sums up keeps one of each.
+func crewNotices(c *crew) []Notice {
+	if c == nil {
+		return nil
+	}
+	return append([]Notice(nil), c.notices...)
+}
+
+// ErrNobody says that no provider can be asked.
+var ErrNobody = errors.New("no AI provider is set up: set OPENAI_API_KEY or DEEPSEEK_API_KEY, or name a provider in the configuration file (netwhy config check tells what works)")
+
+// assemble reads keys and makes the router, once. An interrupted attempt is made
+// again by the next case.
+func (e *Engine) assemble(ctx context.Context) (*crew, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.crew != nil || e.crewErr != nil {
+		return e.crew, e.crewErr
+	}
+	list := e.cfg.Providers
+	if len(list) == 0 {
+		list = Discover(e.deps.Getenv)
+	}
+	if len(list) == 0 {
+		list = e.findLocal(ctx)
+		if ctx.Err() != nil {
+			return nil, ErrNobody
+		}
+	}
+	c := &crew{}
+	providers := e.recruit(c, list, true)
+	if len(providers) == 0 {
+		e.crewErr = ErrNobody
+		if len(c.notices) > 0 {
+			e.crewErr = errors.New(c.notices[0].Text)
+		}
+		return nil, e.crewErr
+	}
+	c.router = route.New(e.limits, providers, e.ledger.request, nil)
+	e.crew = c
+	return c, nil
+}
+
+// recruit makes the endpoints of providers; those that cannot be used become
+// notices. Without keys nothing is read but the configuration.
+func (e *Engine) recruit(c *crew, list []Provider, keys bool) []route.Provider {
+	var out []route.Provider
+	var models []string
+	for _, p := range list {
+		rp, err := e.recruitOne(c, p, keys)
+		if err != nil {
+			c.notices = append(c.notices, Notice{Class: llm.Local, Provider: p.Name, Text: "provider " + p.Name + ": " + err.Error()})
+			continue
+		}
+		out = append(out, rp)
+		models = append(models, p.Name+"/"+p.Model)
+	}
+	c.models = strings.Join(models, ",")
+	return out
+}
+
+func (e *Engine) recruitOne(c *crew, p Provider, keys bool) (route.Provider, error) {
+	var key llm.Secret
+	var err error
+	if keys {
+		if key, err = p.key(e.deps.Getenv); err != nil {
+			return route.Provider{}, err
+		}
+	}
+	roots, err := p.roots()
+	if err != nil {
+		return route.Provider{}, err
+	}
+	rp := route.Provider{Name: p.Name, Model: p.Model, KeyFrom: p.keyFrom(), Context: p.ContextTokens, Local: true}
+	for _, raw := range p.Endpoints {
+		base, err := llm.ParseBase(raw, p.AllowHTTPPrivate)
+		if err != nil {
+			return route.Provider{}, err
+		}
+		rp.Local = rp.Local && base.Local
+	}
+	if e.cfg.Policy == policyLocal && !rp.Local {
+		return route.Provider{}, errors.New("not asked: ai.policy is local-only")
+	}
+	rp.Caps = capabilities(p, rp.Local)
+	for _, raw := range p.Endpoints {
+		base, err := llm.ParseBase(raw, p.AllowHTTPPrivate)
+		if err != nil {
+			return route.Provider{}, err
+		}
+		times, connect := p.times(rp.Local, e.limits.Deadline)
+		if e.deps.times != nil {
+			e.deps.times(&times)
+		}
+		rp.FirstByte = times.FirstByte
+		tr := llm.NewTransport(llm.Network{
+			Base: base, Private: p.AllowHTTPPrivate, Connect: connect, Roots: roots, Proxy: e.deps.Proxy, Dial: e.deps.Dial,
+		})
+		ep, err := llm.New(llm.Options{
+			BaseURL: base.URL, Kind: llm.Kind(p.Kind), Key: key, Model: p.Model, APIVersion: p.APIVersion, Timeouts: times, Transport: tr,
+		})
+		if err != nil {
+			return route.Provider{}, err
+		}
+		c.transports = append(c.transports, tr)
+		c.members = append(c.members, member{provider: p, url: base.URL, local: rp.Local, keyFrom: p.keyFrom(), endpoint: ep})
+		rp.Targets = append(rp.Targets, route.Target{URL: base.URL, Host: base.Host, Asker: ep})
+	}
+	return rp, nil
+}
+
+// times are the limits of one attempt. A local server may have to load its
+// model, a reasoning model thinks before it speaks.
+func (p Provider) times(local bool, deadline time.Duration) (t llm.Timeouts, connect time.Duration) {
+	t = llm.Timeouts{FirstByte: 15 * time.Second, Idle: 15 * time.Second, NoData: 30 * time.Second, Attempt: 60 * time.Second, Grace: 2 * time.Second}
+	connect = 3 * time.Second
+	if llm.ReasoningModel(p.Model) {
+		t.FirstByte, t.NoData, t.Attempt = 60*time.Second, 90*time.Second, 90*time.Second
+	}
+	if local {
+		t.FirstByte, t.Idle, t.NoData, t.Attempt = 120*time.Second, 60*time.Second, 120*time.Second, 180*time.Second
+		connect = time.Second
+	}
+	if p.Timeouts.FirstByte > 0 {
+		t.FirstByte = p.Timeouts.FirstByte
+	}
+	if p.Timeouts.Idle > 0 {
+		t.Idle, t.NoData = p.Timeouts.Idle, 2*p.Timeouts.Idle
+	}
+	if p.Timeouts.Connect > 0 {
+		connect = p.Timeouts.Connect
+	}
+	t.Attempt = min(max(t.Attempt, t.FirstByte), max(deadline, t.FirstByte))
+	return t, connect
+}
+
+// capabilities to begin with; what a provider refuses by name is dropped.
+func capabilities(p Provider, local bool) llm.Caps {
+	c := llm.Caps{JSON: llm.JSONObject, Stream: true, StreamUsage: true, Temperature: true, MaxTokens: true}
+	hosts := strings.Join(p.Endpoints, " ")
+	switch {
+	case p.Kind == string(llm.Anthropic) || strings.Contains(hosts, "api.anthropic.com"):
+		c.JSON = llm.JSONByPrompt // the compatible endpoint passes response_format over
+	case strings.Contains(hosts, "api.openai.com"), p.Kind == string(llm.Azure):
+		c.JSON, c.MaxCompletions = llm.JSONSchema, true
+	case strings.Contains(hosts, "generativelanguage.googleapis.com"), local && !strings.Contains(hosts, "deepseek"):
+		c.JSON = llm.JSONSchema
+	}
+	return c
+}
+
+// keyFrom names where the key is, for people; "" where none is needed.
+func (p Provider) keyFrom() string {
+	switch {
+	case p.APIKeyEnv != "":
+		return "$" + p.APIKeyEnv
+	case p.APIKeyFile != "":
+		return p.APIKeyFile
+	}
+	return ""
+}
+
+func (p Provider) key(getenv func(string) string) (llm.Secret, error) {
+	var raw string
+	switch {
+	case p.APIKeyEnv != "":
+		if raw = getenv(p.APIKeyEnv); strings.TrimSpace(raw) == "" {
+			return llm.Secret{}, fmt.Errorf("no key in $%s: export it, or name another with api_key_env", p.APIKeyEnv)
+		}
+	case p.APIKeyFile != "":
+		var err error
+		if raw, err = readKeyFile(p.APIKeyFile); err != nil {
+			return llm.Secret{}, err
+		}
+	default:
+		return llm.Secret{}, nil
+	}
+	key, err := llm.NewSecret(raw)
+	if err != nil {
+		return llm.Secret{}, fmt.Errorf("the key in %s: %w", p.keyFrom(), err)
+	}
+	return key, nil
+}
+
+// readKeyFile refuses a file that others may read.
+func readKeyFile(path string) (string, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return "", fmt.Errorf("key file: %w", err)
+	}
+	const others, largest = 0o077, 4096
+	if runtime.GOOS != "windows" && st.Mode().Perm()&others != 0 {
+		return "", fmt.Errorf("key file %s may be read by others (mode %04o): chmod 600 %s", path, st.Mode().Perm(), path)
+	}
+	if !st.Mode().IsRegular() || st.Size() > largest {
+		return "", fmt.Errorf("key file %s is not a file with one key in it", path)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("key file: %w", err)
+	}
+	return string(b), nil
+}
+
+// roots are the system's certificate authorities and those of ca_file; nil: the
+// system's alone.
+func (p Provider) roots() (*x509.CertPool, error) {
+	if p.CAFile == "" {
+		return nil, nil //nolint:nilnil // nil is the system's pool to crypto/tls
+	}
+	b, err := os.ReadFile(p.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("ca_file: %w", err)
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if block, _ := pem.Decode(bytes.TrimSpace(b)); block == nil || !pool.AppendCertsFromPEM(b) {
+		return nil, fmt.Errorf("ca_file %s holds no certificate in PEM", p.CAFile)
+	}
+	return pool, nil
+}
+
+// findLocal looks for a model server on loopback, at the ports where the usual
+// ones listen, and uses the first model that it lists.
+func (e *Engine) findLocal(ctx context.Context) []Provider {
+	for _, p := range localServers() {
+		c := &crew{}
+		if p.Timeouts = (Timeouts{Connect: 300 * time.Millisecond, FirstByte: time.Second, Idle: time.Second}); p.Model == "" {
+			p.Model = "any"
+		}
+		_ = e.recruit(c, []Provider{p}, false)
+		for _, m := range c.members {
+			names, _, err := m.endpoint.Models(ctx)
+			c.close()
+			if err == nil && len(names) > 0 {
+				p.Model, p.Timeouts = names[0], Timeouts{}
+				return []Provider{p}
+			}
+		}
+	}
+	return nil
+}
