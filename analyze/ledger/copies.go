@@ -145,6 +145,9 @@ func (t *talk) mirrored(r *record) bool {
 	// Shares of the directions' frames; the path seldom doubles both alike.
 	x := float64(a.n) / float64(max(r.packets[0], 1))
 	y := float64(b.n) / float64(max(r.packets[1], 1))
+	if a.reactions+b.reactions == 0 && a.n+b.n >= fewFrames {
+		return true // a receiver that got data twice would have said so (RFC 2883, RFC 5681, 4.2)
+	}
 	if min(r.packets[0], r.packets[1]) < fewFrames {
 		return max(x, y) >= nearlyAll
 	}

@@ -88,6 +88,9 @@ func (t *talk) fresh(r *record, s *tcp.Segment, opt *options, seq, end uint32, g
 		}
 		l.count(s.Time, end-seq)
 	}
+	if f.tries != 0 && t.voice[d^1].flags&vHeard == 0 {
+		f.tries = 0 // it went on, so somebody answered whom the tap does not see
+	}
 	f.next = end
 	f.flags |= vHasNext
 	f.unique += uint64(end - seq)

@@ -30,6 +30,13 @@ func (b *Books) handshake(r *record, s *tcp.Segment, v *tcp.View) (more bool) {
 		}
 		r.syns = uint8(min(int(r.syns)+1, math.MaxUint8))
 	case tcp.FlagSYN | tcp.FlagACK:
+		if r.synAcks > 0 && s.Time-r.synAck < synWindow {
+			break // seen twice by several taps: no timer is as quick
+		}
+		if r.flags&flagRefused != 0 {
+			r.flags = r.flags&^flagRefused | flagOverruled
+			more = true
+		}
 		if r.synAcks == 0 {
 			r.synAck = s.Time
 			r.handshakeOptions(s)
@@ -85,9 +92,28 @@ func (t *talk) retry(r *record, s *tcp.Segment) {
 			t.synAt = s.Time
 		}
 	case tcp.FlagSYN | tcp.FlagACK:
-		t.prove(SYNACKRetry, s)
-		t.sackAt = s.Time
+		if r.flags&flagOverruled != 0 && t.resets.odd == 0 {
+			t.overruled(r, s)
+		}
+		if r.synAcks > 1 {
+			t.prove(SYNACKRetry, s)
+			t.sackAt = s.Time
+		}
 	}
+}
+
+// overruled notes that the server took a connection that a RST in its name had
+// refused.
+func (t *talk) overruled(r *record, s *tcp.Segment) {
+	t.hurt()
+	x := &t.resets
+	x.odd, x.wentOn = 1, 1
+	x.oddTTL, x.realTTL, x.oddSide, x.oddSides = r.endTTL, s.TTL, flow.ToClient, 1<<flow.ToClient
+	x.oddAt = r.endAt
+	ev := t.evidence(ResetInjected)
+	ev.Add(r.end, r.endAt)
+	ev.Add(s.Frame, s.Time)
+	ev.Count = 1
 }
 
 // resets is what is known of the RSTs of a connection.
@@ -118,7 +144,6 @@ type resets struct {
 	oddTTL   uint8
 	realTTL  uint8
 	oddID    bool
-	oddByTTL bool
 	oddSides uint8
 	oddSide  flow.Dir
 	oddFrame uint64
@@ -156,8 +181,9 @@ func (t *talk) reset(r *record, s *tcp.Segment) {
 	x.pushing = t.cutShort(r)
 	x.moving = t.rec != 0 && s.Time-t.rec < max(2*t.roundTrip(r), 50*millisecond)
 	// Was it the answer to the first words after a silence?
-	if t.quiet != 0 && t.quietDir == d^1 && f.heard < t.quietEnd {
-		x.answered, x.idle, x.took = true, t.quiet, s.Time-max(o.lastAt, o.keepAt)
+	last := max(o.lastAt, o.keepAt)
+	if t.quiet != 0 && t.quietDir == d^1 && f.heard < t.quietEnd && s.Time-last <= second+2*t.half(r, d) {
+		x.answered, x.idle, x.took = true, t.quiet, s.Time-last
 		x.keepAlive = o.keepRun > 0 && o.keepAt >= t.quietEnd
 		if x.keepAlive {
 			x.idle = max(x.idle, o.keepIdle)
@@ -177,23 +203,19 @@ func (t *talk) misfit(s *tcp.Segment) {
 	if f.ttls == 0 {
 		return
 	}
-	gone := max(int(s.TTL), int(f.ttl)) - min(int(s.TTL), int(f.ttl))
-	byTTL := gone >= 2
+	byTTL := differs(s.TTL, f.ttl)
 	byID := !s.IPv6 && f.numbered() && s.IPID != 0 && s.IPID-f.lastID > maxMissing && f.lastID-s.IPID > maxMissing
-	if !byTTL && !byID {
-		return
+	x.oddID = x.oddID || byID
+	if !byTTL {
+		return // a closed socket's RST may well take its ID from another counter
 	}
 	if x.odd == 0 {
 		x.oddTTL, x.realTTL, x.oddSide = s.TTL, f.ttl, d
 		x.oddFrame, x.oddAt, x.oddPhase = s.Frame, s.Time, t.turn.state
 		x.payloads = t.voice[0].segments + t.voice[1].segments
-		x.oddByTTL = byTTL
-		x.oddID = byID
 	}
 	x.odd++
 	x.oddSides |= 1 << d
-	x.oddByTTL = x.oddByTTL || byTTL
-	x.oddID = x.oddID || byID
 	t.prove(ResetInjected, s)
 }
 

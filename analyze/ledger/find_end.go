@@ -157,8 +157,11 @@ func (x *icmp) reason6() string {
 
 // dying tells how an established connection was cut off or died.
 func (p *report) dying() {
-	if p.t.resets.n > 0 && p.r.flags&flagRefused == 0 {
+	switch {
+	case p.t.resets.n > 0 && p.r.flags&flagRefused == 0:
 		p.reset()
+	case p.t.resets.odd > 0:
+		p.injected(PhaseConnect)
 	}
 	for d := range flow.Dir(2) {
 		p.unanswered(d)
@@ -229,8 +232,7 @@ func (p *report) reset() {
 		words(sender(x.side)), bySender(x.side), words(phase), yes(mid), seconds(after), count(x.unacked),
 		count(x.reqBytes), count(x.respBytes), count(x.n), count(x.ttl), count(peerTTL), seconds(x.at-r.start),
 		count(p.requests()), yes(r.flags&flagEstablished != 0), yes(x.finAny))
-	odd := x.odd > 0
-	if odd || x.wentOn >= 3 && !x.finAny {
+	if x.odd > 0 || !x.finAny && (x.wentOn >= 3 || x.oddID && x.wentOn > 0) {
 		p.injected(phase)
 	}
 	if x.answered && r.flags&flagEstablished != 0 {
@@ -240,6 +242,9 @@ func (p *report) reset() {
 			count(p.requests()), yes(x.zeroWindow))
 	}
 }
+
+// differs reports whether two TTLs are too far apart for one path.
+func differs(a, b uint8) bool { return b != 0 && max(a, b)-min(a, b) >= 2 }
 
 func (p *report) injected(phase string) {
 	t, x := p.t, &p.t.resets
@@ -252,14 +257,14 @@ func (p *report) injected(phase string) {
 	}
 	var after int64
 	if x.last > 0 {
-		after = when - x.last
+		after = max(0, when-x.last)
 	}
 	idle := int64(0)
 	if x.answered {
 		idle = x.idle
 	}
 	p.say(ResetInjected, p.usual(ResetInjected), ev,
-		count(n), count(ttl), count(real), yes(x.oddByTTL), yes(x.oddID), count(x.wentOn), yes(x.oddSides == 3),
+		count(n), count(ttl), count(real), yes(differs(ttl, real)), yes(x.oddID), count(x.wentOn), yes(x.oddSides == 3),
 		words(sender(side)), bySender(side), words(phase), count(x.payloads), millis(after), seconds(idle))
 }
 
@@ -285,7 +290,8 @@ func (p *report) unanswered(d flow.Dir) {
 	t := p.t
 	f, o := &t.voice[d], &t.voice[d^1]
 	const attempts = 3
-	if f.tries < attempts || f.inFlight() == 0 || !before(f.acked, f.trySeq+1) || p.r.flags&flagEstablished == 0 {
+	open := f.inFlight() > 0 && before(f.acked, f.trySeq+1) || o.flags&vHeard == 0
+	if f.tries < attempts || !open || p.r.flags&flagEstablished == 0 {
 		return
 	}
 	if !t.dead(d) && !(t.resets.n > 0 && o.heard < f.tryAt) {

@@ -90,5 +90,5 @@ func (p *report) lost() {
 // heard of the other side any more.
 func (t *talk) dead(d flow.Dir) bool {
 	f, o := &t.voice[d], &t.voice[d^1]
-	return f.tries >= 3 && f.inFlight() > 0 && o.heard < f.tryAt
+	return f.tries >= 3 && (f.inFlight() > 0 || o.flags&vHeard == 0) && o.heard < f.tryAt
 }

@@ -12,6 +12,7 @@ const (
 	highTrip      = 150 * millisecond
 	growthFrom    = 50 * millisecond
 	growthSamples = 6
+	fewPackets    = 4
 	plateauFrom   = second
 	plateauBins   = 6
 	plateauVary   = 0.35
@@ -112,12 +113,18 @@ func (p *report) growth() {
 	}
 	rate := mbps(f.unique, f.extent())
 	growth := g.loaded - g.base
+	// What waits for so long at this rate: less than a few packets is no queue but
+	// a receiver that holds its ACKs back.
+	queued := math.Round(float64(growth) / second * rate * 1e6 / 8)
+	if queued < fewPackets*float64(max(r.agreed(), f.most, defaultMSS)) {
+		return
+	}
 	l := &t.bulk.dir[side]
 	p.say(RTTGrowth, p.either(RTTGrowth, growth >= 2*growthFrom), p.pair(at{r.first, r.start}, l.baseIn, l.peakIn),
 		millis(g.base+other), millis(g.loaded+other), millis(g.p95+other), millis(g.peak+other), millis(growth),
 		figure(ratio(float64(g.p95+other), float64(g.base+other))), figure(correlation), count(f.flight), figure(rate),
 		seconds(f.extent()), words(receiver(d)), figure(ratio(float64(f.lost), float64(f.segments))), count(g.n),
-		figure(math.Round(float64(growth)/second*rate*1e6/8)))
+		figure(queued))
 }
 
 // plateau tells of a steady rate.

@@ -12,6 +12,10 @@ const (
 	// longUpload is a request so large that it is more likely a stream that nobody
 	// answers.
 	longUpload = 64 << 10
+	// slowlyFrom is the think time of a connection that somebody notices.
+	slowlyFrom = second / 2
+	// longPause is one that hardly is the pace of a program.
+	longPause = second
 	// pausesFrom is the fewest pauses of the client that are told.
 	pausesFrom = 2
 )
@@ -33,7 +37,7 @@ func (p *report) slowServer() {
 	}
 	w := &y.worst
 	ev := t.proof(SlowServer)
-	p.say(SlowServer, p.usual(SlowServer), ev,
+	p.say(SlowServer, p.either(SlowServer, y.polls < y.slow && y.slowly >= slowlyFrom), ev,
 		seconds(w.think), seconds(y.slowly), seconds(int64(quantile(y.think[:y.kept.n], 0.5))*microsecond),
 		count(y.slow), count(y.n), millis(w.ack), yes(w.ackFrame != 0 && w.ack < w.wait/2), millis(w.rtt),
 		count(w.reqBytes), count(w.respBytes), yes(w.greeting), seconds(w.wait),
@@ -80,7 +84,7 @@ func (p *report) slowClient() {
 	if x.n == 0 {
 		return
 	}
-	p.say(SlowClient, p.either(SlowClient, x.total >= second && (x.certain || x.n > 1)), p.t.proof(SlowClient),
+	p.say(SlowClient, p.either(SlowClient, x.total >= second && (x.certain || x.longest >= longPause)), p.t.proof(SlowClient),
 		seconds(x.total), seconds(x.longest), seconds(int64(quantile(x.samples(), 0.5))*millisecond), count(x.n),
 		seconds(x.active), count(x.bytes), yes(x.certain))
 }

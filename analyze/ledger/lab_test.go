@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -113,6 +112,116 @@ func (l *label) concerns(s *conn.Summary) bool {
 	return false
 }
 
+// tells is the symptom by which the rules can know a cause of the lab: a code on one
+// of the labelled connections, with a figure above a limit, and words.
+type tells struct {
+	code   finding.Code
+	metric string
+	above  float64
+	word   string // value of the text metric words[0]
+	in     string
+}
+
+func byCause() map[string][]tells {
+	return map[string][]tells{
+		"tcp-packet-loss":              {{code: ledger.Loss, metric: "lost", above: 4}},
+		"tcp-reordering":               {{code: ledger.OutOfOrder, metric: "segments", above: 10}},
+		"high-latency-path":            {{code: ledger.HighRTT, metric: "rtt_ms", above: 400}},
+		"bufferbloat":                  {{code: ledger.RTTGrowth, metric: "rtt_p95_ms", above: 1000}},
+		"bandwidth-limited":            {{code: ledger.RatePlateau, metric: "saturated", above: 0.9}},
+		"receiver-zero-window":         {{code: ledger.ZeroWindow, metric: "stalled_seconds", above: 5}},
+		"small-receive-window":         {{code: ledger.SmallWindow, metric: "used", above: 0.4}},
+		"slow-server-application":      {{code: ledger.SlowServer, metric: "worst_seconds", above: 1.5}},
+		"connection-refused":           {{code: ledger.Refused, metric: "syns", above: 0}},
+		"connection-timeout-no-answer": {{code: ledger.NoAnswer, metric: "syns", above: 1}},
+		"firewall-reject":              {{code: ledger.ICMPError, metric: "fatal", above: 0, word: "admin-prohibited", in: "reason"}},
+		"firewall-reset-injection":     {{code: ledger.ResetInjected, metric: "ttl_differs", above: 0}},
+		"server-abort":                 {{code: ledger.Reset, metric: "mid_transfer", above: 0, word: ledger.SideServer, in: "side"}},
+		"half-open-connection": {
+			{code: ledger.ResetAfterIdle, metric: "idle_seconds", above: 1},
+			{code: ledger.KeepAliveDead, metric: "probes", above: 2},
+		},
+		"idle-timeout-by-middlebox": {
+			{code: ledger.Unanswered, metric: "idle_seconds", above: 3},
+			{code: ledger.ResetAfterIdle, metric: "ttl_differs", above: 0},
+		},
+		"pmtu-black-hole":       {{code: ledger.PMTUBlackHole, metric: "passed_bytes", above: 100, word: ledger.SideServer, in: "side"}},
+		"mtu-frag-needed":       {{code: ledger.ICMPError, metric: "mtu", above: 1000}},
+		"icmp-host-unreachable": {{code: ledger.ICMPError, metric: "fatal", above: 0, word: "host-unreachable", in: "reason"}},
+		"asymmetric-capture":    {{code: ledger.OneSided, metric: "worked", above: 0, word: ledger.SideServer, in: "side"}},
+		"tls-handshake-stalled": {{code: ledger.NoResponse, metric: "tls", above: 0}},
+		"slow-client-application": {
+			{code: ledger.SlowClient, metric: "paused_seconds", above: 5},
+			{code: ledger.ClientPauses, metric: "share", above: 0.7},
+		},
+		"http-slow-response": {
+			{code: ledger.SlowServer, metric: "worst_seconds", above: 1.5},
+			{code: ledger.ServerPauses, metric: "certain", above: 0},
+		},
+	}
+}
+
+// holds reports whether a finding is what tells a cause.
+func (w *tells) holds(f *finding.Finding, defs map[finding.Code]finding.Def) bool {
+	if f.Code != w.code {
+		return false
+	}
+	ok := w.word == ""
+	above := false
+	for i, m := range defs[f.Code].Metrics {
+		switch m.Name {
+		case w.metric:
+			above = f.Values[i].Num > w.above
+		case w.in:
+			ok = f.Values[i].Text == w.word
+		}
+	}
+	return ok && above
+}
+
+// TestLab checks that each labelled fault of a connection has the symptom by which
+// it is known, and that healthy captures have none that is a warning.
+func TestLab(t *testing.T) {
+	d, causes := defs(), byCause()
+	for _, l := range labels(t) {
+		want, ok := causes[l.cause]
+		if !ok && l.cause != "healthy" && l.cause != "duplicate-packets" {
+			continue
+		}
+		t.Run(l.name+" "+l.cause, func(t *testing.T) {
+			res := run(t, filepath.Join(shared(t, "lab"), l.name))
+			switch l.cause {
+			case "healthy":
+				for i := range res.Findings {
+					if f := &res.Findings[i]; f.Severity > finding.Notice && strings.HasPrefix(string(f.Code), "tcp.") {
+						t.Errorf("%s: %s", f.Code, figures(f, d))
+					}
+				}
+				return
+			case "duplicate-packets":
+				code := ledger.DuplicateFrames
+				if l.culprit == "none" {
+					code = ledger.MirrorCopies
+				}
+				want = []tells{{code: code, metric: "frames", above: 5}}
+			}
+			for i := range res.Findings {
+				f := &res.Findings[i]
+				c := res.Connection(f.Flow)
+				if c == nil || !l.concerns(c) {
+					continue
+				}
+				for k := range want {
+					if want[k].holds(f, d) {
+						return
+					}
+				}
+			}
+			t.Errorf("nothing tells %s", l.cause)
+		})
+	}
+}
+
 // TestShowLab prints what is found in the labelled captures, for people who tune.
 func TestShowLab(t *testing.T) {
 	want := os.Getenv("LEDGER_SHOW")
@@ -162,5 +271,3 @@ func TestShowLab(t *testing.T) {
 }
 
 func first(f []uint64, n int) []uint64 { return f[:min(n, len(f))] }
-
-var _ = slices.Sort[[]int]

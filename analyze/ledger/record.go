@@ -55,6 +55,7 @@ const (
 	flagFastOpenFailed // which the SYN-ACK did not acknowledge
 	flagEstablished    // complete handshake, or taken for granted
 	flagRefused        // RST in answer to the SYN
+	flagOverruled      // a SYN-ACK came after a RST had refused
 	flagSnapped        // payload was cut by the snaplen
 	flagSACK           // offered by the client
 	flagSACKServer
