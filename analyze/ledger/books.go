@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"math"
+
 	"netwhy/analyze/conn"
 	"netwhy/analyze/correlate"
 	"netwhy/analyze/decode"
@@ -93,7 +95,7 @@ func (r *record) waits(s *tcp.Segment, m tcp.Marks) bool {
 		return false
 	}
 	r.askedAt, r.askedIn, r.askedSeq, r.askedAck = s.Time, s.Frame, s.Seq, s.Ack
-	r.askedLen, r.askedWin, r.askedID = uint16(s.Len), s.Window, s.IPID
+	r.askedLen, r.askedWin, r.askedID = uint16(min(s.Len, math.MaxUint16)), s.Window, s.IPID
 	r.askedPush = s.Flags&tcp.FlagPSH != 0
 	if len(s.Data) > 1 && s.Data[1] == tlsMajor {
 		r.askedFirst = s.Data[0]
@@ -119,7 +121,7 @@ func (t *talk) firstWords(r *record) {
 		ScaleKnown: r.scale[0] >= 0 && r.scale[1] >= 0, Established: true, ClientKnown: true, State: conn.EndOpen,
 	}
 	if v.ScaleKnown {
-		v.Window <<= uint8(r.scale[flow.ToServer])
+		v.Window <<= max(r.scale[flow.ToServer], 0)
 	}
 	t.segment(r, &s, 0, &v)
 }
@@ -216,7 +218,7 @@ func (b *Books) Segment(ref Ref, s *tcp.Segment, m tcp.Marks, v *tcp.View) {
 	const control = tcp.FlagSYN | tcp.FlagFIN | tcp.FlagRST
 	retried := false
 	if s.Flags&control != 0 || r.flags&flagEstablished == 0 {
-		retried = b.handshake(r, s, v)
+		retried = r.handshake(s, v)
 	}
 	var t *talk
 	switch {
@@ -379,7 +381,7 @@ func (b *Books) Close(ref Ref, why proto.End, sum *conn.Summary) {
 
 // over ends what is under way.
 func (t *talk) over(r *record) {
-	for d := range t.voice {
+	for d := range flow.Dir(2) {
 		f := &t.voice[d]
 		if f.shutAt != 0 {
 			f.shutTotal += r.stop - f.shutAt
@@ -391,7 +393,7 @@ func (t *talk) over(r *record) {
 				o.shutWait += ns
 				o.shutMost = max(o.shutMost, ns)
 				o.shutTimes++
-				t.log.add(waitWindow, flow.Dir(d^1), max(o.block, o.newAt), t.last)
+				t.log.add(waitWindow, d^1, max(o.block, o.newAt), t.last)
 			}
 		}
 		if t.bulk != nil {

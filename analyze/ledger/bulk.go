@@ -16,10 +16,10 @@ type bulk struct {
 const bulkFrom = 24
 
 const (
-	maxHoles  = 12
-	maxAgains = 12
-	maxBins   = 32
-	firstBin  = 20 * millisecond
+	maxHoles   = 12
+	maxRepeats = 12
+	maxBins    = 32
+	firstBin   = 20 * millisecond
 )
 
 // load is the bulk of one direction.
@@ -31,17 +31,17 @@ type load struct {
 	peak   int64               // largest, ns
 	baseIn at                  // frames that show them
 	peakIn at
-	pairs  pairs // round trip against bytes in flight
+	pairs  pairs // round trip repeatst bytes in flight
 	echo   echo
-	recent [bulkSlots]print // as voice.recent
-	delays [8]uint32        // µs, of overtaken segments
-	late   kept             // of delays
-	lateBy int64            // longest of these, ns
+	recent [bulkSlots]imprint // as voice.recent
+	delays [8]uint32          // µs, of overtaken segments
+	late   kept               // of delays
+	lateBy int64              // longest of these, ns
 
-	holes  [maxHoles]hole
-	nHoles uint8
-	agains [maxAgains]again // ring of segments sent again
-	next   uint8            // of the ring
+	holes   [maxHoles]hole
+	nHoles  uint8
+	repeats [maxRepeats]again // ring of segments sent again
+	next    uint8             // of the ring
 
 	healFrom int64  // since when it has been recovering from loss; 0: not
 	healTo   uint32 // sequence number whose acknowledgement ends the recovery
@@ -95,8 +95,7 @@ func (t *talk) grow() *bulk {
 		t.bulk = t.b.bulks.get()
 		for d := range t.voice {
 			r := &t.voice[d].rtt
-			n := copy(t.bulk.dir[d].rtts[:], r.few[:r.kept.n])
-			r.kept.n = uint8(n)
+			copy(t.bulk.dir[d].rtts[:], r.few[:r.kept.n])
 			copy(t.bulk.dir[d].recent[:], t.voice[d].recent[:])
 		}
 	}
@@ -237,8 +236,8 @@ func (l *load) sacked(s *tcp.Segment, opt *options) {
 	if l.sackAt != 0 || !before(s.Ack, opt.block[0]) {
 		return
 	}
-	for i := range l.agains {
-		if a := &l.agains[i]; a.at != 0 && !before(s.Ack, a.from) && before(s.Ack, a.to) {
+	for i := range l.repeats {
+		if a := &l.repeats[i]; a.at != 0 && !before(s.Ack, a.from) && before(s.Ack, a.to) {
 			return // it is being mended already
 		}
 	}
@@ -266,8 +265,8 @@ func (t *talk) duplicateReported(d flow.Dir, opt *options) {
 		return
 	}
 	l := &t.bulk.dir[d]
-	for i := range l.agains {
-		a := &l.agains[i]
+	for i := range l.repeats {
+		a := &l.repeats[i]
 		if a.at == 0 || !before(opt.block[0], a.to) || !before(a.from, opt.block[1]) {
 			continue
 		}

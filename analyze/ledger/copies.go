@@ -24,8 +24,8 @@ const (
 	stampBytes = 12
 )
 
-// print is a segment that came by, to recognise its copies.
-type print struct {
+// imprint is a segment that came by, to recognise its copies.
+type imprint struct {
 	at   int64
 	hash uint32
 	ttl  uint8
@@ -48,7 +48,7 @@ func fingerprint(s *tcp.Segment) uint32 {
 		h = (h ^ uint64(x)) * m
 	}
 	h ^= h >> 32
-	return uint32(h) | 1
+	return uint32(h&(1<<32-1)) | 1
 }
 
 // copied reports whether a segment is a copy of one that came by, and counts it.
@@ -66,7 +66,7 @@ func (b *Books) copied(r *record, s *tcp.Segment) bool {
 			return false
 		}
 		t := b.talkOf(r)
-		t.copy(s, d, &print{hash: hash, ttl: r.ttl[d], at: r.stop})
+		t.copy(s, d, &imprint{hash: hash, ttl: r.ttl[d], at: r.stop})
 		return true
 	}
 	t := b.talks.at(r.talk)
@@ -92,7 +92,7 @@ func (b *Books) copied(r *record, s *tcp.Segment) bool {
 
 // prints are the latest segments of a direction: more of them where many are under
 // way.
-func (t *talk) prints(d flow.Dir) []print {
+func (t *talk) prints(d flow.Dir) []imprint {
 	if t.bulk != nil {
 		return t.bulk.dir[d].recent[:]
 	}
@@ -110,7 +110,7 @@ func (b *Books) doubled(r *record) bool {
 
 func (t *talk) remember(hash uint32, d flow.Dir, ttl uint8, at int64) {
 	f, list := &t.voice[d], t.prints(d)
-	list[int(f.recentAt)%len(list)] = print{hash: hash, ttl: ttl, at: at}
+	list[int(f.recentAt)%len(list)] = imprint{hash: hash, ttl: ttl, at: at}
 	f.recentAt++
 }
 
@@ -122,7 +122,7 @@ type twins struct {
 	routed    bool   // they have another TTL
 }
 
-func (t *talk) copy(s *tcp.Segment, d flow.Dir, of *print) {
+func (t *talk) copy(s *tcp.Segment, d flow.Dir, of *imprint) {
 	t.hurt()
 	x := &t.copies[d]
 	x.n++

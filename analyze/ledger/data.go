@@ -276,10 +276,10 @@ func (t *talk) repeated(r *record, s *tcp.Segment, m tcp.Marks, opt *options, se
 // IP ID, its timestamp, or by having come too soon for a retransmission.
 func (t *talk) cameLate(r *record, f *voice, s *tcp.Segment, opt *options, h *hole) bool {
 	if !s.IPv6 && f.numbered() {
-		return int16(s.IPID-h.id) < 0
+		return s.IPID-h.id > 1<<15-1
 	}
 	if opt.stamped && h.stamped && opt.value != h.stamp {
-		return int32(opt.value-h.stamp) < 0
+		return before(opt.value, h.stamp)
 	}
 	limit := int64(reorderBlind)
 	if trip := t.roundTrip(r); trip > 0 {
@@ -327,7 +327,7 @@ func (t *talk) lose(s *tcp.Segment, d flow.Dir, seq, end uint32, beforeTap bool,
 	}
 	l.maxRun = max(l.maxRun, l.run)
 	l.lostSeq, l.lostAt = end, s.Time
-	a := &l.agains[l.next%maxAgains]
+	a := &l.repeats[l.next%maxRepeats]
 	l.next++
 	*a = again{from: seq, to: end, at: s.Time, counted: true}
 	if s.Time-since >= shortWait {

@@ -170,7 +170,7 @@ func pathDefs() []finding.Def {
 		},
 		{
 			Code: RTTGrowth, Severity: finding.Notice,
-			Doc: "The round trip grew under load: a queue on the path fills (bufferbloat). Smallest sample against the median of those taken while the connection was busy, and the correlation of round trip and bytes in flight.",
+			Doc: "The round trip grew under load: a queue on the path fills (bufferbloat). Smallest sample repeatst the median of those taken while the connection was busy, and the correlation of round trip and bytes in flight.",
 			Metrics: []finding.Metric{
 				num("rtt_min_ms", docRTTMin),
 				num("rtt_loaded_ms", "median round trip under load, ms"),

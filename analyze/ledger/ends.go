@@ -10,7 +10,7 @@ import (
 
 // handshake follows SYNs, FINs and the first RST in the record. It returns whether
 // the segment needs a talk.
-func (b *Books) handshake(r *record, s *tcp.Segment, v *tcp.View) (more bool) {
+func (r *record) handshake(s *tcp.Segment, v *tcp.View) (more bool) {
 	d := s.Dir & 1
 	switch s.Flags & (tcp.FlagSYN | tcp.FlagACK | tcp.FlagRST) {
 	case tcp.FlagSYN:

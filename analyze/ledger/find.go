@@ -23,7 +23,7 @@ func (b *Books) find(r *record, final bool, end conn.End) {
 	if r.talk != 0 {
 		p.t = b.talks.at(r.talk)
 	} else {
-		if !b.worthTelling(r, final) {
+		if !r.worthTelling(final) {
 			return
 		}
 		p.t = b.blank
@@ -42,7 +42,7 @@ func (b *Books) find(r *record, final bool, end conn.End) {
 
 // worthTelling reports whether a connection without payload and trouble has
 // something to tell: most have not, and cost nothing here.
-func (b *Books) worthTelling(r *record, final bool) bool {
+func (r *record) worthTelling(final bool) bool {
 	if r.flags&(flagRefused|flagRst|flagRstServer) != 0 || lowMSS(r) {
 		return true
 	}

@@ -12,7 +12,7 @@ func (p *report) connecting() {
 	answered := r.flags&flagSeenServer != 0
 	if r.flags&flagRefused != 0 {
 		// Several SYNs may have been refused: each by its own RST.
-		p.say(Refused, p.usual(Refused), p.pair(at{r.first, r.start}, at{r.end, r.endAt}),
+		p.say(Refused, p.usual(Refused), pair(at{r.first, r.start}, at{r.end, r.endAt}),
 			millis(r.endAt-max(r.start, t.synAt)), count(r.endTTL), count(hops(r.endTTL)), count(r.syns))
 	}
 	if r.flags&flagSYN == 0 {
@@ -31,7 +31,7 @@ func (p *report) connecting() {
 	if p.final && !answered && r.flags&flagRst == 0 && t.icmp.n == 0 && (r.syns > 1 || p.b.latest-r.start >= second) {
 		ev := t.proof(SYNRetry)
 		if ev == nil {
-			ev = p.pair(at{r.first, r.start})
+			ev = pair(at{r.first, r.start})
 		}
 		p.say(NoAnswer, p.usual(NoAnswer), ev,
 			count(r.syns), seconds(waited), seconds(max(p.b.latest, r.stop)-r.start), count(r.ttl[flow.ToServer]))
@@ -40,10 +40,10 @@ func (p *report) connecting() {
 		p.icmpError()
 	}
 	if r.flags&flagFastOpenFailed != 0 {
-		p.say(FastOpenFailed, finding.Info, p.pair(at{r.first, r.start}), count(r.bytes[flow.ToServer]))
+		p.say(FastOpenFailed, finding.Info, pair(at{r.first, r.start}), count(r.bytes[flow.ToServer]))
 	}
 	if lowMSS(r) {
-		p.say(LowMSS, finding.Info, p.pair(at{r.first, r.start}), count(r.mss[0]), count(r.mss[1]))
+		p.say(LowMSS, finding.Info, pair(at{r.first, r.start}), count(r.mss[0]), count(r.mss[1]))
 	}
 }
 
@@ -62,7 +62,7 @@ func lowMSS(r *record) bool {
 	return false
 }
 
-func (p *report) pair(frames ...at) *finding.Evidence {
+func pair(frames ...at) *finding.Evidence {
 	ev := proof(frames...)
 	return &ev
 }
@@ -248,11 +248,11 @@ func differs(a, b uint8) bool { return b != 0 && max(a, b)-min(a, b) >= 2 }
 
 func (p *report) injected(phase string) {
 	t, x := p.t, &p.t.resets
-	ttl, real, side, when, n := x.oddTTL, x.realTTL, x.oddSide, x.oddAt, x.odd
+	ttl, usual, side, when, n := x.oddTTL, x.realTTL, x.oddSide, x.oddAt, x.odd
 	ev := t.proof(ResetInjected)
 	if n == 0 {
 		f := &t.voice[x.side]
-		ttl, real, side, when, n = x.ttl, f.ttl, x.side, x.at, x.n
+		ttl, usual, side, when, n = x.ttl, f.ttl, x.side, x.at, x.n
 		ev = t.proof(Reset)
 	}
 	var after int64
@@ -264,7 +264,7 @@ func (p *report) injected(phase string) {
 		idle = x.idle
 	}
 	p.say(ResetInjected, p.usual(ResetInjected), ev,
-		count(n), count(ttl), count(real), yes(differs(ttl, real)), yes(x.oddID), count(x.wentOn), yes(x.oddSides == 3),
+		count(n), count(ttl), count(usual), yes(differs(ttl, usual)), yes(x.oddID), count(x.wentOn), yes(x.oddSides == 3),
 		words(sender(side)), bySender(side), words(phase), count(x.payloads), millis(after), seconds(idle))
 }
 
@@ -294,7 +294,7 @@ func (p *report) unanswered(d flow.Dir) {
 	if f.tries < attempts || !open || p.r.flags&flagEstablished == 0 {
 		return
 	}
-	if !t.dead(d) && !(t.resets.n > 0 && o.heard < f.tryAt) {
+	if !t.dead(d) && (t.resets.n == 0 || o.heard >= f.tryAt) {
 		return
 	}
 	p.say(Unanswered, p.usual(Unanswered), t.proof(Unanswered),
@@ -305,7 +305,7 @@ func (p *report) unanswered(d flow.Dir) {
 // deadKeepAlives tells of probes without answer.
 func (p *report) deadKeepAlives(d flow.Dir) {
 	f, o := &p.t.voice[d], &p.t.voice[d^1]
-	if f.keepRun < 2 && !(f.keepRun == 1 && p.r.flags&side(flagRst, d) != 0) {
+	if f.keepRun == 0 || f.keepRun == 1 && p.r.flags&side(flagRst, d) == 0 {
 		return
 	}
 	if o.heard >= f.keepAt {

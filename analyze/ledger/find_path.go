@@ -61,7 +61,7 @@ func (p *report) highRTT() {
 	if x := &t.voice[d].rtt; x.ack != 0 {
 		frames = append(frames, at{x.data, x.ackAt - x.min}, at{x.ack, x.ackAt})
 	}
-	p.say(HighRTT, p.usual(HighRTT), p.pair(frames...),
+	p.say(HighRTT, p.usual(HighRTT), pair(frames...),
 		millis(trip), millis(median), millis(p95), millis(shake),
 		millis(t.half(r, flow.ToServer)), millis(t.half(r, flow.ToClient)), count(trips), seconds(took),
 		seconds(y.thinking), count(sum.Samples), count(t.voice[0].lost+t.voice[1].lost))
@@ -120,7 +120,7 @@ func (p *report) growth() {
 		return
 	}
 	l := &t.bulk.dir[side]
-	p.say(RTTGrowth, p.either(RTTGrowth, growth >= 2*growthFrom), p.pair(at{r.first, r.start}, l.baseIn, l.peakIn),
+	p.say(RTTGrowth, p.either(RTTGrowth, growth >= 2*growthFrom), pair(at{r.first, r.start}, l.baseIn, l.peakIn),
 		millis(g.base+other), millis(g.loaded+other), millis(g.p95+other), millis(g.peak+other), millis(growth),
 		figure(ratio(float64(g.p95+other), float64(g.base+other))), figure(correlation), count(f.flight), figure(rate),
 		seconds(f.extent()), words(receiver(d)), figure(ratio(float64(f.lost), float64(f.segments))), count(g.n),

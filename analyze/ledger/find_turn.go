@@ -75,7 +75,7 @@ func (p *report) noResponse() {
 	case p.end == conn.EndIdle:
 		ended = EndedSilence
 	}
-	p.say(NoResponse, sev, p.pair(at{x.reqFrame, x.reqStart}, at{x.reqLast, x.reqEnd}, at{x.ackFrame, x.ackTime}, at{p.r.end, p.r.endAt}),
+	p.say(NoResponse, sev, pair(at{x.reqFrame, x.reqStart}, at{x.reqLast, x.reqEnd}, at{x.ackFrame, x.ackTime}, at{p.r.end, p.r.endAt}),
 		seconds(waited), millis(ack), count(x.reqBytes), count(p.requests()), words(ended), yes(byServer), yes(x.ackFrame != 0), yes(t.tls && t.own.n == 0))
 }
 

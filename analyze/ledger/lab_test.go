@@ -17,8 +17,8 @@ import (
 )
 
 // shared returns a folder of captures kept beside the repository.
-func shared(t testing.TB, name string) string {
-	t.Helper()
+func shared(tb testing.TB, name string) string {
+	tb.Helper()
 	root := os.Getenv("NETWHY_SHARED")
 	if root == "" {
 		root = filepath.Join("..", "..", "..", "shared")
@@ -26,27 +26,27 @@ func shared(t testing.TB, name string) string {
 	dir := filepath.Join(root, name)
 	if _, err := os.Stat(dir); err != nil {
 		if os.Getenv("CI") == "true" {
-			t.Fatalf("captures are missing: %v", err)
+			tb.Fatalf("captures are missing: %v", err)
 		}
-		t.Skipf("captures are missing: %v", err)
+		tb.Skipf("captures are missing: %v", err)
 	}
 	return dir
 }
 
-func run(t testing.TB, path string) *analyze.Result {
-	t.Helper()
-	src, err := capture.Open(t.Context(), []string{path}, capture.Options{})
+func run(tb testing.TB, path string) *analyze.Result {
+	tb.Helper()
+	src, err := capture.Open(tb.Context(), []string{path}, capture.Options{})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	defer func() {
 		if err := src.Close(); err != nil {
-			t.Error(err)
+			tb.Error(err)
 		}
 	}()
-	res, err := analyze.Run(t.Context(), src, analyze.Options{Workers: 1}, nil)
+	res, err := analyze.Run(tb.Context(), src, analyze.Options{Workers: 1}, nil)
 	if err != nil {
-		t.Fatalf("%s: %v", path, err)
+		tb.Fatalf("%s: %v", path, err)
 	}
 	return res
 }
@@ -77,11 +77,11 @@ func defs() map[finding.Code]finding.Def {
 
 type label struct{ name, cause, culprit, flow, scenario string }
 
-func labels(t testing.TB) (list []label) {
-	t.Helper()
-	f, err := os.Open(filepath.Join(shared(t, "lab"), "LABELS.tsv"))
+func labels(tb testing.TB) (list []label) {
+	tb.Helper()
+	f, err := os.Open(filepath.Join(shared(tb, "lab"), "LABELS.tsv"))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	defer f.Close()
 	for s := bufio.NewScanner(f); s.Scan(); {
@@ -94,7 +94,7 @@ func labels(t testing.TB) (list []label) {
 
 // ends matches a connection with the key_flow column of the labels.
 func (l *label) concerns(s *conn.Summary) bool {
-	for _, f := range strings.Fields(l.flow) {
+	for f := range strings.FieldsSeq(l.flow) {
 		c, v, ok := strings.Cut(f, "-")
 		if !ok {
 			continue

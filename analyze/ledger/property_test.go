@@ -67,7 +67,7 @@ func wildExchange(r *rand.Rand, from, to int64, frames int) *conn.Exchange {
 	return x
 }
 
-// TestLedgerAddsUp holds the promise of the ledger against hostile streams: every
+// TestLedgerAddsUp holds the promise of the ledger repeatst hostile streams: every
 // nanosecond in one part, none negative, and every finding proven and complete.
 func TestLedgerAddsUp(t *testing.T) {
 	t.Parallel()

@@ -152,7 +152,7 @@ func (e *echo) back(echoed uint32, at int64) (took int64) {
 		e.gap, e.gapEnd = gap, at
 	}
 	e.heard = at
-	for e.n > 0 && int32(echoed-e.values[e.head]) >= 0 {
+	for e.n > 0 && !before(echoed, e.values[e.head]) {
 		left := e.times[e.head]
 		if echoed == e.values[e.head] {
 			took = at - left
@@ -260,4 +260,4 @@ func (r *record) handshakeOptions(s *tcp.Segment) {
 }
 
 // before reports whether a comes before b in sequence space (RFC 9293, 3.4).
-func before(a, b uint32) bool { return int32(a-b) < 0 }
+func before(a, b uint32) bool { return a-b > 1<<31-1 }

@@ -11,7 +11,7 @@ import (
 type kept struct {
 	seen   uint32
 	stride uint32
-	n      uint8
+	n      int
 }
 
 const microsecond = 1000
@@ -30,11 +30,11 @@ func (k *kept) add(buf []uint32, v uint32) {
 	if (k.seen-1)%k.stride != 0 {
 		return
 	}
-	if int(k.n) == len(buf) {
+	if k.n == len(buf) {
 		for i := range len(buf) / 2 {
 			buf[i] = buf[2*i]
 		}
-		k.n = uint8(len(buf) / 2)
+		k.n = len(buf) / 2
 		k.stride *= 2
 		if (k.seen-1)%k.stride != 0 {
 			return

@@ -37,8 +37,8 @@ type sides struct {
 
 const isn = 4_000_000_000 // near the end of the sequence space, so that tests wrap
 
-func script(t testing.TB, text string) (out []segment) {
-	t.Helper()
+func script(tb testing.TB, text string) (out []segment) {
+	tb.Helper()
 	st := sides{win: [2]uint16{1000, 1000}, id: [2]uint16{100, 7000}}
 	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == ';' }) // comments hold no semicolon
 	for _, line := range lines {
@@ -47,19 +47,19 @@ func script(t testing.TB, text string) (out []segment) {
 			continue
 		}
 		if len(f) < 3 {
-			t.Fatalf("script: %q", line)
+			tb.Fatalf("script: %q", line)
 		}
-		out = append(out, st.parse(t, f))
+		out = append(out, st.parse(tb, f))
 		out[len(out)-1].Frame = uint64(len(out))
 	}
 	return out
 }
 
-func (st *sides) parse(t testing.TB, f []string) segment {
-	t.Helper()
+func (st *sides) parse(tb testing.TB, f []string) segment {
+	tb.Helper()
 	ms, err := strconv.ParseFloat(f[0], 64)
 	if err != nil {
-		t.Fatalf("script: time %q", f[0])
+		tb.Fatalf("script: time %q", f[0])
 	}
 	d := flow.ToServer
 	if f[1] == "s>c" {
@@ -83,7 +83,7 @@ func (st *sides) parse(t testing.TB, f []string) segment {
 			s.Flags |= tcp.FlagPSH
 		case '-':
 		default:
-			t.Fatalf("script: flag %q", f[2])
+			tb.Fatalf("script: flag %q", f[2])
 		}
 	}
 	seq, ack := st.next[d], st.seen[d^1]
@@ -137,7 +137,7 @@ func (st *sides) parse(t testing.TB, f []string) segment {
 				opts = binary.BigEndian.AppendUint32(opts, uint32(isn+1)+uint32(y))
 			}
 		default:
-			t.Fatalf("script: %q", arg)
+			tb.Fatalf("script: %q", arg)
 		}
 	}
 	s.Options = opts
@@ -189,9 +189,9 @@ type deafHandler struct{}
 func (deafHandler) Deliver(uint32, *tcp.Segment, []byte) {}
 func (deafHandler) Gap(uint32, *tcp.Segment, uint32)     {}
 
-func newWorld(t testing.TB) *world {
-	t.Helper()
-	w := &world{t: t, found: map[finding.Code]finding.Finding{}, defs: map[finding.Code]finding.Def{}}
+func newWorld(tb testing.TB) *world {
+	tb.Helper()
+	w := &world{t: tb, found: map[finding.Code]finding.Finding{}, defs: map[finding.Code]finding.Def{}}
 	for _, d := range Defs() {
 		w.defs[d.Code] = d
 	}
@@ -220,14 +220,14 @@ func (w *world) close() {
 }
 
 // played runs a script to its end.
-func played(t testing.TB, text string) *world {
-	t.Helper()
-	w := newWorld(t)
-	w.play(script(t, text))
+func played(tb testing.TB, text string) *world {
+	tb.Helper()
+	w := newWorld(tb)
+	w.play(script(tb, text))
 	w.close()
 	w.check()
 	if *w.books.none != (rare{}) || *w.books.noTally != (tally{}) {
-		t.Error("trouble was noted where all talks look")
+		tb.Error("trouble was noted where all talks look")
 	}
 	return w
 }

@@ -83,7 +83,7 @@ func (t *talk) hurt() {
 	}
 	t.rare = t.b.rares.get()
 	for d := range t.voice {
-		t.voice[d].harm = &t.rare.harm[d]
+		t.voice[d].harm = &t.harm[d]
 	}
 }
 
@@ -128,7 +128,7 @@ type voice struct {
 	unique uint64
 	ackSum uint64 // bytes that the other side acknowledged
 	rtt    rtt
-	recent [recentSlots]print // of its latest segments
+	recent [recentSlots]imprint // of its latest segments
 }
 
 // harm is what went wrong with one direction.
@@ -315,8 +315,8 @@ func (t *talk) carrier(f *voice, s *tcp.Segment) {
 	}
 	f.jumped = false
 	if f.flags&vHeard != 0 {
-		switch step := s.IPID - f.lastID; {
-		case step == 1:
+		switch step := s.IPID - f.lastID; step {
+		case 1:
 			f.steps = min(f.steps, 60_000) + 1
 		default:
 			f.jumped = f.numbered() && step > 1 && step < maxMissing
@@ -345,7 +345,9 @@ func (t *talk) acknowledge(s *tcp.Segment, m tcp.Marks, v *tcp.View, opt *option
 		f.gaps++
 	}
 	if m.Has(tcp.AckLostSegment) {
-		o.missing += uint64(max(0, int32(s.Ack-o.next)))
+		if before(o.next, s.Ack) {
+			o.missing += uint64(s.Ack - o.next)
+		}
 		if o.flags&vHasNext != 0 {
 			o.next = s.Ack
 		}

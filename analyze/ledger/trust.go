@@ -85,7 +85,7 @@ func (t *talk) offloaded(d flow.Dir, packets uint64) bool {
 func (p *report) trusting() {
 	r, t := p.r, p.t
 	if p.final && r.flags&flagMid != 0 {
-		p.say(MidStream, finding.Info, p.pair(at{r.first, r.start}), yes(r.flags&flagKnown != 0))
+		p.say(MidStream, finding.Info, pair(at{r.first, r.start}), yes(r.flags&flagKnown != 0))
 	}
 	if p.final {
 		p.oneSided()

@@ -103,7 +103,7 @@ func (p *pausing) add(ns int64) {
 	p.n++
 	p.total += ns
 	p.longest = max(p.longest, ns)
-	p.kept.add(p.few[:], uint32(min(ns/millisecond, 1<<31)))
+	p.kept.add(p.few[:], uint32(max(0, min(ns/millisecond, 1<<31))))
 }
 
 func (p *pausing) samples() []uint32 { return p.few[:p.kept.n] }
