@@ -122,7 +122,7 @@ func (t *Tracker) learn(c *connection, f, b *half, s *Segment, m Marks, v *View)
 	if s.Flags&FlagACK != 0 {
 		t.acknowledge(c, f, b, s, v)
 	}
-	f.window, f.acked = s.Window, s.Ack
+	f.window, f.acked, f.ackedAt = s.Window, s.Ack, s.Time
 	f.flags &^= synWindow
 	if s.Flags&FlagSYN != 0 {
 		f.flags |= synWindow
@@ -138,7 +138,6 @@ func (t *Tracker) learn(c *connection, f, b *half, s *Segment, m Marks, v *View)
 // direction is forgotten, and the youngest covered segment that was sent once
 // gives a round trip.
 func (t *Tracker) acknowledge(c *connection, f, b *half, s *Segment, v *View) {
-	f.ackedAt = s.Time
 	if b.flags&hasLimit == 0 || before(b.limit, s.Ack) {
 		if b.flags&hasLimit != 0 {
 			v.Acked = s.Ack - b.limit
@@ -254,13 +253,18 @@ func (c *connection) progress(s *Segment) {
 	case s.Flags&FlagSYN != 0 && s.Flags&FlagACK != 0:
 		c.flags |= sawSYNACK
 	case s.Flags&FlagSYN != 0:
-		c.opened = s.Time
 		c.flags |= sawSYN
 	case c.flags&sawSYNACK != 0 && c.flags&established == 0 && s.Flags&FlagACK != 0 && b.flags&sentSYN != 0:
 		c.flags |= established
 	}
-	if s.Flags&(FlagSYN|FlagACK) == FlagACK && c.flags&sawSYN != 0 && c.irtt == 0 {
-		c.irtt = s.Time - c.opened
+	switch s.Flags & (FlagSYN | FlagACK) {
+	case FlagSYN:
+		c.opened = s.Time
+		c.flags |= timed
+	case FlagACK:
+		if c.flags&timed != 0 && c.irtt == 0 {
+			c.irtt = s.Time - c.opened
+		}
 	}
 	if s.Flags&FlagFIN != 0 {
 		f.flags |= hasFIN

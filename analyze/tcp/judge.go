@@ -66,20 +66,21 @@ func (t *Tracker) judge(c *connection, f, b *half, s *Segment) Marks {
 	return m
 }
 
-// again tells the kinds of a segment below the highest one apart.
+// again tells the kinds of a segment below the highest one apart. Where time goes
+// back Wireshark takes the difference for a very long time, and so does this.
 func (c *connection) again(f, b *half, s *Segment, end uint32) Marks {
 	window := int64(reorderWindow)
 	if c.irtt != 0 {
 		window = c.irtt
 	}
 	switch {
-	case s.Len > 0 && b.acked != 0 && !before(b.acked, s.Seq+s.Len):
+	case s.Len > 0 && b.acked != 0 && !after(s.Seq+s.Len, b.acked):
 		return SpuriousRetransmission | Retransmission
 	case f.next == 0 || !before(s.Seq, f.next) || s.Len > 1 && s.Seq == f.next-1:
 		return 0
-	case (b.dups >= 2 || b.flags&overAcked != 0) && b.acked == s.Seq && s.Time-b.ackedAt < fastWindow:
+	case (b.dups >= 2 || b.flags&overAcked != 0) && b.acked == s.Seq && uint64(s.Time-b.ackedAt) < fastWindow:
 		return FastRetransmission | Retransmission
-	case s.Time-f.nextAt < window && end != f.next:
+	case uint64(s.Time-f.nextAt) < uint64(window) && end != f.next:
 		return OutOfOrder
 	}
 	return Retransmission

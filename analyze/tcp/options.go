@@ -20,7 +20,9 @@ func (f *half) handshake(b *half, s *Segment) {
 	f.scale = noScale
 	other := b.scale
 	f.offer(s)
-	if s.Header == HeaderWhole && f.scale == noScale || other == noScale && s.Flags&FlagACK != 0 {
+	switch answer := s.Flags&FlagACK != 0; {
+	case s.Header == HeaderWhole && f.scale == noScale && (answer || other == unknownScale || b.flags&seen == 0),
+		answer && other == noScale:
 		f.scale, b.scale = noScale, noScale
 	}
 }

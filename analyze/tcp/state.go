@@ -20,6 +20,7 @@ const (
 	established
 	refused
 	midStream
+	timed // opened is set
 )
 
 // half is what is known of one direction. As in Wireshark, a sequence or
@@ -65,6 +66,10 @@ const (
 
 // before reports whether a comes before b in sequence space (RFC 9293, 3.4).
 func before(a, b uint32) bool { return int32(a-b) < 0 }
+
+// after reports whether a comes after b. Of two numbers half the space apart each
+// is before the other, and none after it.
+func after(a, b uint32) bool { return int32(a-b) > 0 }
 
 // phantom is the number of sequence numbers that the flags take. Wireshark gives
 // SYN and FIN together one.
