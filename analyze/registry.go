@@ -18,7 +18,11 @@ func Protocols() []proto.Spec {
 	return []proto.Spec{
 		arp.Spec(),
 		dns.Spec(),
+		dns.TCP(),
+		dns.MDNS(),
+		dns.LLMNR(),
 		http.Spec(),
+		http.SSDP(),
 		http2.Spec(),
 		icmp.Spec(),
 		nd.Spec(),
@@ -32,7 +36,9 @@ func Correlators() []correlate.Spec {
 		correlate.ICMPErrors(),
 		correlate.Neighbours(),
 		correlate.Paths(),
+		correlate.Redirects(),
 		correlate.Scan(),
 		correlate.Storm(),
+		correlate.Tunnels(),
 	}
 }

@@ -308,7 +308,13 @@ func (a *analyzer) forget(s *proto.Scope, q *query, now int64) {
 	if q.answers > 0 {
 		return
 	}
-	waited := max(now-q.first, 0)
+	// Who asked once waits 5 s (glibc's timeout) before giving up or asking
+	// elsewhere; who asked again, about as long as between the tries.
+	patience := int64(5 * second)
+	if q.times > 1 {
+		patience = (q.last - q.first) / int64(q.times-1)
+	}
+	waited := min(max(now-q.first, 0), q.last-q.first+patience)
 	if waited < giveUp && q.times == 1 {
 		return
 	}

@@ -78,7 +78,7 @@ func codes() []finding.Def {
 			Doc: "The answer has another code than NOERROR, NXDOMAIN, SERVFAIL and REFUSED."},
 		{Code: NoAnswer, Severity: finding.Notice, Metrics: []finding.Metric{name, typ,
 			{Name: "queries", Merge: finding.Max, Doc: "times the query was sent"},
-			{Name: "waited_seconds", Merge: finding.Max, Doc: "from the first query to the end of the conversation or capture"}},
+			{Name: "waited_seconds", Merge: finding.Max, Doc: "from the first query until the client gave up: as long after the last try as between tries, 5 s after a single one, at most to the end of the capture"}},
 			Doc: "A query has no answer in the capture. Said only if it was sent again or a second passed: glibc and Windows wait at least that long before they try again."},
 		{Code: SlowAnswer, Severity: finding.Notice, Metrics: []finding.Metric{name, typ, response, {Name: "code", Text: true, Doc: "name of the code"}},
 			Doc: "The answer took 400 ms or more: longer than a resolver with a cold cache needs for one question to another continent and back (about 300 ms)."},

@@ -1,0 +1,153 @@
+package correlate
+
+import (
+	"net/netip"
+
+	"netwhy/analyze/conn"
+	"netwhy/analyze/finding"
+	"netwhy/analyze/flow"
+	"netwhy/analyze/proto"
+	"netwhy/analyze/proto/http"
+)
+
+// RedirectLoop is the code of redirections that lead back.
+const RedirectLoop finding.Code = "http.redirect-loop"
+
+// Bounds of the chains that are followed.
+const (
+	maxChains  = 1 << 13
+	maxVisited = 64
+	// A browser follows at once; what comes later was asked for anew.
+	redirectAge = 30 * second
+)
+
+// Redirects follows redirections over connections, since a server may close
+// after each.
+func Redirects() Spec {
+	return Spec{
+		Name: "redirects", Doc: "HTTP redirections that lead in a circle (RFC 9110, 15.4)",
+		New: func() Correlator { return &redirects{chains: map[chainKey]*chain{}} },
+		Codes: []finding.Def{{
+			Code: RedirectLoop, Severity: finding.Warning,
+			Doc: "A client followed redirections that lead back to a URL that had been redirected before. A page may send a client to a login and back once; here one URL was redirected at least three times in one chain, or its Location is the URL itself.",
+			Metrics: []finding.Metric{
+				{Name: "redirects", Doc: "redirections in the chain"},
+				{Name: "urls", Doc: "different URLs in it"},
+				{Name: "repeats", Doc: "times that a URL was redirected again"},
+				{Name: "status", Doc: "of the last redirection"},
+				{Name: "from", Text: true, Doc: "URL asked for last"},
+				{Name: "to", Text: true, Doc: "where it leads"},
+				{Name: "span_seconds", Doc: "from the first to the last redirection"},
+			},
+		}},
+	}
+}
+
+type chainKey struct {
+	client netip.Addr
+	next   uint64 // hash of the URL that the client is sent to
+}
+
+// chain is one client on its way. URLs are kept as hashes: they are long, and
+// hostile.
+type chain struct {
+	visited   []uint64 // URLs that were redirected, each once
+	redirects int
+	repeats   int
+	most      map[uint64]int
+	ev        finding.Evidence
+	flow      flow.ID
+	status    int
+	from, to  string
+}
+
+type redirects struct {
+	chains map[chainKey]*chain
+	loops  []*chain // in order of discovery
+}
+
+// Event implements Correlator.
+func (r *redirects) Event(_ *Out, e *proto.Event) {
+	x, ok := e.Body.(*http.Redirect)
+	if !ok {
+		return
+	}
+	client := x.Client.Addr()
+	k := chainKey{client, hashText(x.From)}
+	c := r.chains[k]
+	if c != nil {
+		delete(r.chains, k)
+	}
+	if c == nil || e.Time-c.ev.End > redirectAge {
+		c = &chain{flow: e.Flow}
+	}
+	r.step(c, x, e)
+	if len(r.chains) >= maxChains {
+		clear(r.chains) // chains end within seconds: what is lost is one that began just now
+	}
+	r.chains[chainKey{client, hashText(x.To)}] = c
+}
+
+// step adds one redirection to a chain.
+func (r *redirects) step(c *chain, x *http.Redirect, e *proto.Event) {
+	from := hashText(x.From)
+	again := false
+	for _, v := range c.visited {
+		again = again || v == from
+	}
+	c.redirects++
+	c.status, c.from, c.to = x.Status, x.From, x.To
+	c.ev.Add(e.Frame, e.Time)
+	if !again {
+		if len(c.visited) < maxVisited {
+			c.visited = append(c.visited, from)
+		}
+		return
+	}
+	c.repeats++
+	if c.most == nil {
+		c.most = map[uint64]int{}
+	}
+	c.most[from]++
+	// Twice again is three times in all; a Location that is the URL itself needs
+	// no third time, unless a cookie was set: then the second is answered.
+	if n := c.most[from]; n == 2 && !c.listed(r) || n == 1 && x.From == x.To && !c.listed(r) {
+		if len(r.loops) < maxChains {
+			r.loops = append(r.loops, c)
+		}
+	}
+}
+
+func (c *chain) listed(r *redirects) bool {
+	for _, l := range r.loops {
+		if l == c {
+			return true
+		}
+	}
+	return false
+}
+
+// Conn implements Correlator.
+func (*redirects) Conn(*Out, *conn.Summary) {}
+
+// End implements Correlator.
+func (r *redirects) End(o *Out) {
+	for _, c := range r.loops {
+		o.Emit(finding.Finding{
+			Code: RedirectLoop, Severity: finding.Warning, Flow: c.flow, Evidence: c.ev,
+			Values: []finding.Value{
+				finding.Num(c.redirects), finding.Num(len(c.visited)), finding.Num(c.repeats), finding.Num(c.status),
+				finding.Text(c.from), finding.Text(c.to), finding.Num(float64(c.ev.End-c.ev.Start) / float64(second)),
+			},
+		})
+	}
+}
+
+// hashText is FNV-1a of a text.
+func hashText(text string) uint64 {
+	h := uint64(14695981039346656037)
+	for i := range len(text) {
+		h = (h ^ uint64(text[i])) * 1099511628211
+	}
+	return h
+}
