@@ -177,12 +177,16 @@ func (b *brief) conclude(kept *answer.Answer, rejected []Claim, res *route.Resul
 	if s, ok := finding.ParseSeverity(kept.Severity); ok && s > d.Severity {
 		a.Notices = append(a.Notices, Notice{Class: llm.OK, Provider: res.Provider, Text: "the AI holds this for " + s.String()})
 	}
-	if kept.LikelyCause != "" {
-		d.Cause = diagnosis.Cause(kept.LikelyCause)
+	sent := diagnosis.Cause(b.docs[0].Rules.Cause) // the name under which the rules' cause was sent
+	switch named := diagnosis.Cause(kept.LikelyCause); named {
+	case "": // none that exists: the rules' stays, without a second voice
+	case sent:
+		a.Agrees = true
+	default:
+		d.Cause = named
 	}
-	a.Agrees = d.Cause == local.Cause
 	d.Confidence = confidence(local.Confidence, a.Agrees, len(kept.Claims), len(rejected))
-	if !a.Agrees {
+	if d.Cause != local.Cause {
 		d.Culprit = diagnosis.None // who is to blame was not asked; the rules' culprit is that of their cause
 	}
 	if kept.Summary != "" {

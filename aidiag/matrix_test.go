@@ -177,7 +177,9 @@ func rows() []row {
 		{n: 61, name: "20 comments first", fault: one(faulttest.Func(func(r faulttest.Request) faulttest.Fault {
 			return faulttest.KeepAlive(time.Millisecond, 20, faulttest.Delta(honest(r))+faulttest.Finish("stop")+faulttest.Done)
 		})), path: "A1", classes: "ok"},
-		{n: 61, name: "400 blank lines first", fault: whole(func(s string) string { return strings.Repeat("\n", 400) + faulttest.Delta(s) + faulttest.Finish("stop") }), path: "A1", classes: "ok"},
+		{n: 61, name: "400 blank lines first", fault: whole(func(s string) string {
+			return strings.Repeat("\n", 400) + faulttest.Delta(s) + faulttest.Finish("stop")
+		}), path: "A1", classes: "ok"},
 		{n: 62, name: "error in the stream", fault: inStream(`{"error":{"code":503,"message":"down"}}`), path: server, classes: "server server ok", counted: 2},
 		{n: 63, name: "comment, then error", fault: events(": x\n\ndata: {\"error\":{\"code\":503,\"message\":\"down\"}}\n\n"), path: server, classes: "server server ok", counted: 2},
 		{n: 64, name: "event: error", fault: events("event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}\n\n"), path: server, classes: "server server ok", counted: 2},
@@ -185,7 +187,9 @@ func rows() []row {
 		{n: 66, name: "429 in the stream", fault: inStream(`{"error":{"code":429}}`), path: other, classes: "rate_limit ok"},
 		{n: 66, name: "429 as a bare line", fault: events(`{"error":{"code":429,"message":"slow down"}}` + "\n"), path: other, classes: "rate_limit ok"},
 		{n: 67, name: "SSE type, HTML body", fault: one(faulttest.Typed("text/event-stream", "<html><body>x</body></html>\n")), path: next, classes: "protocol ok", counted: 1},
-		{n: 68, name: "CR only", fault: whole(func(s string) string { return strings.ReplaceAll(faulttest.Delta(s)+faulttest.Finish("stop"), "\n", "\r") }), path: "A1", classes: "ok"},
+		{n: 68, name: "CR only", fault: whole(func(s string) string {
+			return strings.ReplaceAll(faulttest.Delta(s)+faulttest.Finish("stop"), "\n", "\r")
+		}), path: "A1", classes: "ok"},
 		{n: 68, name: "CRLF and BOM", fault: whole(func(s string) string {
 			return "\xef\xbb\xbf" + strings.ReplaceAll(faulttest.Delta(s)+faulttest.Finish("stop"), "\n", "\r\n")
 		}), path: "A1", classes: "ok"},

@@ -2,7 +2,7 @@ package aidiag
 
 import (
 	"bytes"
-	"context"
+
 	"log/slog"
 	"net/netip"
 	"strings"
@@ -226,5 +226,3 @@ func (w *world) said(text string) bool {
 	}
 	return false
 }
-
-func background() context.Context { return context.Background() }

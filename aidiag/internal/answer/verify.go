@@ -62,7 +62,7 @@ func (c *Checker) Verify(in *Answer) (*Answer, []Rejected) {
 	} else {
 		out.Summary = redact.Clean(in.Summary, maxSummary)
 	}
-	if c.Known(in.LikelyCause) {
+	if c.Known(in.LikelyCause) || in.LikelyCause == c.Doc.Rules.Cause {
 		out.LikelyCause = in.LikelyCause
 	} else {
 		drop("", "the likely cause is not the name of a cause", nil)

@@ -3,6 +3,7 @@ package redact
 import (
 	"regexp"
 	"strings"
+	"unicode/utf8"
 )
 
 // Instruction reports whether a text from packets reads like an instruction to a
@@ -14,7 +15,10 @@ func Instruction(text string) bool {
 		return false
 	}
 	invisible := 0
-	for _, r := range text {
+	for i, r := range text {
+		if r == utf8.RuneError && text[i] == 0x9b { // CSI of eight bits, as it stands in bytes
+			return true
+		}
 		if r == 0x1b || r == 0x9b || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r >= 0xe0000 && r <= 0xe007f {
 			return true
 		}
