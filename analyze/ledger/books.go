@@ -255,18 +255,6 @@ func (t *talk) heardAgain(at int64) {
 	}
 }
 
-// Checksum takes, besides Segment, a segment whose TCP checksum is wrong (captured
-// in full).
-func (b *Books) Checksum(ref Ref, s *tcp.Segment) {
-	if ref == 0 {
-		return
-	}
-	t := b.talkOf(b.records.at(uint32(ref)))
-	t.hurt()
-	t.bad[s.Dir&1]++
-	t.prove(BadChecksum, s)
-}
-
 // ICMPError notes that an ICMP error quoted a packet of the conversation.
 func (b *Books) ICMPError(ref Ref, e *correlate.ICMPError, frame uint64, at int64) {
 	if ref == 0 {

@@ -222,6 +222,9 @@ func (t *talk) repeated(r *record, s *tcp.Segment, m tcp.Marks, opt *options, se
 	t.hurt()
 	l := &t.bulk.dir[d]
 	f.timed.again(seq)
+	if t.sums[d].n > 0 {
+		t.confirm(d, s, seq, end)
+	}
 	if h, hit := l.fill(seq, end); hit {
 		f.unique += uint64(end - seq)
 		if t.cameLate(r, f, s, opt, &h) {

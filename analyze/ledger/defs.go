@@ -493,7 +493,7 @@ func trustDefs() []finding.Def {
 		},
 		{
 			Code: BadChecksum, Severity: finding.Notice,
-			Doc: "Segments arrived with a wrong TCP checksum: they were damaged on the way and their receiver dropped them. Checksums that the capturing host leaves to its network card are told by tcp.checksum-offload.",
+			Doc: "Segments arrived with a wrong TCP checksum and had to be sent again: they were damaged on the way and their receiver dropped them (RFC 9293, 3.1). Wrong checksums that the receiver took all the same are told by tcp.checksum-offload.",
 			Metrics: []finding.Metric{
 				num("segments", "damaged segments"),
 				num("share", docShare),
@@ -504,7 +504,7 @@ func trustDefs() []finding.Def {
 		},
 		{
 			Code: ChecksumOffload, Severity: finding.Info,
-			Doc: "All or most segments of one side have a wrong checksum and are acknowledged all the same: the capture was taken on that host, before its network card filled them in.",
+			Doc: "Segments of one side have a wrong checksum and are acknowledged all the same: the capture was taken on that host, before its network card filled them in, or behind a card that joined segments.",
 			Metrics: []finding.Metric{
 				num("segments", "segments with a checksum not yet filled in"),
 				text("side", docSide+": the capturing host"),

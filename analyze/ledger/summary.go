@@ -103,9 +103,8 @@ func (t *talk) sideOf(d flow.Dir, s *conn.Side) {
 	s.RTT = f.rtt.summary(t.many(d))
 	s.ZeroWindowTime = f.shutTotal
 	s.LossStall = f.lossWait
-	s.BadChecksums = t.bad[d]
-	if t.offloaded(d, s.Packets) {
-		s.BadChecksums = 0
+	if !t.offloaded(d) {
+		s.BadChecksums = t.sums[d].damaged
 	}
 	if f.ttls > 0 && s.TTL == 0 {
 		s.TTL = f.ttl

@@ -69,7 +69,7 @@ type talk struct {
 type rare struct {
 	harm   [2]harm
 	copies [2]twins
-	bad    [2]uint32 // segments with a wrong checksum
+	sums   [2]sums
 	pauses pauses
 	resets resets
 	icmp   icmp
@@ -392,6 +392,9 @@ func (t *talk) acknowledge(s *tcp.Segment, m tcp.Marks, v *tcp.View, opt *option
 		o.ackSum += uint64(s.Ack - o.acked)
 	} else {
 		o.ackSum += uint64(v.Acked)
+	}
+	if t.sums[d^1].n > 0 {
+		t.excuse(d^1, s)
 	}
 	o.acked = s.Ack
 	o.flags |= vHasAck

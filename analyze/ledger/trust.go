@@ -70,15 +70,7 @@ func (b *Books) trust(r *record, sum *conn.Summary) {
 		sum.Server.Packets += uint64(t.copies[1].n)
 	}
 	sum.Offload = t.voice[0].larges > 0 || t.voice[1].larges > 0 ||
-		t.offloaded(flow.ToServer, sum.Client.Packets) || t.offloaded(flow.ToClient, sum.Server.Packets)
-}
-
-// offloaded reports whether the wrong checksums of a side are those that its network
-// card had yet to fill in: nearly all of its segments have them, and they were
-// understood all the same.
-func (t *talk) offloaded(d flow.Dir, packets uint64) bool {
-	bad := uint64(t.bad[d])
-	return bad > 0 && bad*10 >= packets*8 && (packets > 1 || t.voice[d^1].flags&vHeard != 0) && t.voice[d].lost*10 < t.bad[d]
+		t.offloaded(flow.ToServer) || t.offloaded(flow.ToClient)
 }
 
 // trusting tells what of the connection the capture does not show, or shows twice.
@@ -124,10 +116,11 @@ func (p *report) checksums() {
 	r, t := p.r, p.t
 	var damaged [2]uint32
 	for d := range flow.Dir(2) {
-		if t.offloaded(d, uint64(r.packets[d])) {
-			p.say(ChecksumOffload, finding.Info, t.proof(BadChecksum), count(t.bad[d]), words(sender(d)))
-		} else {
-			damaged[d] = t.bad[d]
+		switch {
+		case t.offloaded(d):
+			p.say(ChecksumOffload, finding.Info, t.proof(ChecksumOffload), count(t.sums[d].n), words(sender(d)))
+		default:
+			damaged[d] = t.sums[d].damaged
 		}
 	}
 	n := damaged[0] + damaged[1]
