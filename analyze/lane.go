@@ -102,6 +102,7 @@ func (l *lane) run() {
 			l.d.take(&w.tally)
 		}
 		l.books.Clock(w.tally.latest)
+		l.retireDue(w.tally.latest)
 		for i := range w.batch.Frames {
 			p := &w.pkts[i]
 			if p.Broadcast || owner(p, l.count) == l.id {
@@ -389,24 +390,27 @@ func (l *lane) segment() {
 	if syn && l.tracker.Reused(c.tcp, s) {
 		l.fold(slot, proto.Closed)
 		l.reopen = true
-		_, c = l.lookup(syn, synAck)
+		slot, c = l.lookup(syn, synAck)
 		s.Dir = l.dir(c)
 	}
 	if syn {
 		l.falls(c, s.Dir)
 	}
-	c.last = l.frame.Time
+	c.last, c.latest = l.frame.Time, l.frame.Number
 	c.ttl[s.Dir] = p.TTL
 	l.reading = true
 	m := l.tracker.Segment(c.tcp, s, &l.view)
 	l.reading = false
 	switch l.view.State {
 	case conn.EndFin:
-		c.flags |= finished
+		l.leave(slot, c, finished)
 	case conn.EndReset, conn.EndRefused:
-		c.flags |= aborted
+		l.leave(slot, c, aborted)
 	}
 	l.d.marks(m)
+	if l.books.Doubtful(c.book, s.Dir) && p.TransportChecksum(l.raw) == decode.Bad {
+		l.books.Checksum(c.book, s)
+	}
 	l.books.Segment(c.book, s, m, &l.view)
 	l.settle()
 }
@@ -430,7 +434,7 @@ func (l *lane) datagram() {
 	} else {
 		l.recall(c, dir)
 	}
-	c.last = l.frame.Time
+	c.last, c.latest = l.frame.Time, l.frame.Number
 	c.ttl[dir] = p.TTL
 	l.books.Datagram(c.book, dir, l.frame, p, l.copy)
 	if c.flags&deaf == 0 && p.PayloadLen > 0 {
@@ -521,13 +525,22 @@ func (l *lane) fold(slot uint32, why proto.End) {
 	c := l.table.at(slot)
 	l.table.unlink(slot)
 	l.gone = append(l.gone, slot)
-	if c.flags&quotedOnly != 0 {
-		l.d.closed = append(l.d.closed, closed{frame: l.now(), slot: slot, quoted: true})
+	if c.flags&(quotedOnly|retired) != 0 {
+		if c.tcp != 0 {
+			l.tracker.Close(c.tcp)
+		}
+		l.d.closed = append(l.d.closed, closed{frame: l.now(), slot: slot})
 		return
 	}
 	if c.tcp != 0 {
 		l.tracker.Close(c.tcp) // delivers what was waiting behind gaps
 	}
+	l.sumUp(slot, c, why, l.now())
+}
+
+// sumUp closes the analyzer and the books of a conversation and hands its
+// summary to the collector.
+func (l *lane) sumUp(slot uint32, c *conversation, why proto.End, frame uint64) {
 	sum := l.d.summary()
 	sum.Proto = protoName(c.key.Proto)
 	sum.ClientKnown = c.flags&clientKnown != 0
@@ -536,6 +549,7 @@ func (l *lane) fold(slot uint32, why proto.End) {
 	if c.flags&clientIsA == 0 {
 		sum.Client.Addr, sum.Server.Addr = sum.Server.Addr, sum.Client.Addr
 	}
+	said := len(l.d.events)
 	if c.socket != 0 {
 		k := l.sockets[c.socket]
 		k.end(l, slot, c, l.ending(c, why))
@@ -549,7 +563,62 @@ func (l *lane) fold(slot uint32, why proto.End) {
 		c.socket = 0
 	}
 	l.books.Close(c.book, why, sum)
-	l.d.closed = append(l.d.closed, closed{frame: l.now(), slot: slot, sum: sum})
+	l.d.closed = append(l.d.closed, closed{frame: frame, slot: slot, sum: sum, said: len(l.d.events) - said})
+}
+
+// lingering is how long a closed connection is still measured: retransmitted
+// FINs and the resets of impatient hosts belong to its story. TIME-WAIT is four
+// minutes (RFC 9293, 3.6.1), but what comes after some round trips more costs
+// nobody time.
+const lingering = 10 * second
+
+// leaving is a connection that has ended and will be retired.
+type leaving struct {
+	slot, serial uint32
+	at           int64
+}
+
+// leave notes, once, that a connection has ended.
+func (l *lane) leave(slot uint32, c *conversation, how uint16) {
+	if c.flags&(finished|aborted|retired) == 0 {
+		l.leaving = append(l.leaving, leaving{slot, c.serial, l.frame.Time})
+	}
+	c.flags |= how
+}
+
+// retireDue sums up the connections that ended long enough ago, so that memory
+// goes with the connections that are open. What Wireshark counts of them is
+// followed on.
+func (l *lane) retireDue(now int64) {
+	n := 0
+	l.due = l.due[:0]
+	for n < len(l.leaving) && now-l.leaving[n].at > lingering {
+		x := l.leaving[n]
+		n++
+		c := l.table.at(x.slot)
+		switch {
+		case c.flags&inUse == 0 || c.serial != x.serial || c.flags&retired != 0:
+		case now-c.last > lingering:
+			l.due = append(l.due, x.slot)
+		default:
+			l.leaving = append(l.leaving, leaving{x.slot, x.serial, c.last})
+		}
+	}
+	l.leaving = l.leaving[:copy(l.leaving, l.leaving[n:])]
+	// In the order of their last frames: the same for any number of lanes.
+	slices.SortFunc(l.due, func(a, b uint32) int { return cmp.Compare(l.table.at(a).latest, l.table.at(b).latest) })
+	l.pkt, l.raw = nil, nil
+	for _, slot := range l.due {
+		c := l.table.at(slot)
+		l.frame = &packet.Frame{Number: c.latest, Time: c.last}
+		l.sumUp(slot, c, proto.Closed, c.latest)
+		c.flags |= retired | deaf
+		c.book = 0
+		if c.tcp != 0 {
+			l.tracker.Want(c.tcp, flow.ToServer, false)
+			l.tracker.Want(c.tcp, flow.ToClient, false)
+		}
+	}
 }
 
 // ending tells an analyzer what ended its conversation, however late it is
