@@ -4,11 +4,22 @@ import (
 	"netwhy/analyze/correlate"
 	"netwhy/analyze/proto"
 	"netwhy/analyze/proto/arp"
+	"netwhy/analyze/proto/dhcp"
+	"netwhy/analyze/proto/dhcpv6"
 	"netwhy/analyze/proto/dns"
+	"netwhy/analyze/proto/ftp"
 	"netwhy/analyze/proto/http"
 	"netwhy/analyze/proto/http2"
 	"netwhy/analyze/proto/icmp"
+	"netwhy/analyze/proto/imap"
+	"netwhy/analyze/proto/mysql"
 	"netwhy/analyze/proto/nd"
+	"netwhy/analyze/proto/ntp"
+	"netwhy/analyze/proto/pgsql"
+	"netwhy/analyze/proto/pop"
+	"netwhy/analyze/proto/redis"
+	"netwhy/analyze/proto/smtp"
+	"netwhy/analyze/proto/ssh"
 	"netwhy/analyze/proto/tls"
 )
 
@@ -17,15 +28,26 @@ import (
 func Protocols() []proto.Spec {
 	return []proto.Spec{
 		arp.Spec(),
+		dhcp.Spec(),
+		dhcpv6.Spec(),
+		dns.LLMNR(),
+		dns.MDNS(),
 		dns.Spec(),
 		dns.TCP(),
-		dns.MDNS(),
-		dns.LLMNR(),
-		http.Spec(),
+		ftp.Spec(),
 		http.SSDP(),
+		http.Spec(),
 		http2.Spec(),
 		icmp.Spec(),
+		imap.Spec(),
+		mysql.Spec(),
 		nd.Spec(),
+		ntp.Spec(),
+		pgsql.Spec(),
+		pop.Spec(),
+		redis.Spec(),
+		smtp.Spec(),
+		ssh.Spec(),
 		tls.Spec(),
 	}
 }
@@ -34,6 +56,8 @@ func Protocols() []proto.Spec {
 func Correlators() []correlate.Spec {
 	return []correlate.Spec{
 		correlate.ICMPErrors(),
+		correlate.Leases(),
+		correlate.Logins(),
 		correlate.Neighbours(),
 		correlate.Paths(),
 		correlate.Redirects(),
