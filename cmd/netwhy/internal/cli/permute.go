@@ -30,12 +30,13 @@ func permute(app *cli.App, args []string) ([]string, []given, error) {
 		at      *cli.Command // nil until the command is found
 		words   = args[1:]
 	)
-	for i := 0; i < len(words); i++ {
-		w := words[i]
+	for left := words; len(left) > 0; {
+		w := left[0]
+		left = left[1:]
 		switch {
 		case w == "--":
-			rest = append(rest, words[i+1:]...)
-			i = len(words)
+			rest = append(rest, left...)
+			left = nil
 		case w == "-" || !strings.HasPrefix(w, "-"):
 			if c := named(known, w); c != nil && len(rest) == 0 {
 				at, known = c, c.Subcommands
@@ -57,11 +58,10 @@ func permute(app *cli.App, args []string) ([]string, []given, error) {
 				continue
 			}
 			if !joined {
-				if i+1 == len(words) {
+				if len(left) == 0 {
 					return nil, nil, usagef(strings.Join(command, " "), "flag %s needs a value", w)
 				}
-				i++
-				value = words[i]
+				value, left = left[0], left[1:]
 				flags = append(flags, value)
 			}
 			order = append(order, given{f.Names()[0], value})

@@ -160,13 +160,14 @@ func conclude(ctx context.Context, w World, opt *Options, set *rules.Set, file *
 // consult adds the model's answers to the report, where they are wanted. What
 // the rules said is on the screen before the first question leaves.
 func consult(ctx context.Context, w World, opt *Options, outs *outputs, r *report.Report, a *assembler, said []diagnosis.Diagnosis) error {
-	switch {
-	case !opt.Diagnose && !opt.Preview:
+	if !opt.Diagnose && !opt.Preview {
 		return nil
-	case opt.Offline:
+	}
+	if opt.Offline {
 		r.AI = off(reasonOffline)
 		return nil
-	case ctx.Err() != nil:
+	}
+	if r.Interrupted != "" {
 		r.AI = off(reasonInterrupted)
 		return nil
 	}

@@ -18,13 +18,13 @@ func wrap(s string, width int) []string {
 	var line strings.Builder
 	used := 0
 	flush := func() {
-		if used > 0 {
+		if line.Len() > 0 {
 			lines = append(lines, strings.TrimRight(line.String(), " "))
 			line.Reset()
 			used = 0
 		}
 	}
-	for _, w := range words(terminal.Printable(strings.Join(strings.Fields(s), " "))) {
+	for _, w := range together(words(terminal.Printable(strings.Join(strings.Fields(s), " ")))) {
 		text := strings.TrimRight(w, " ")
 		n := terminal.Width(text)
 		if used+n > width {
@@ -67,6 +67,29 @@ func words(s string) []string {
 	}
 	return out
 }
+
+// together joins a figure with its unit: "9.01 s" on one line.
+func together(list []string) []string {
+	out := list[:0:0]
+	for _, w := range list {
+		if n := len(out); n > 0 && isUnit(strings.TrimRight(w, " ,.;:)")) && endsInDigit(strings.TrimRight(out[n-1], " ")) {
+			out[n-1] += w
+			continue
+		}
+		out = append(out, w)
+	}
+	return out
+}
+
+func isUnit(s string) bool {
+	switch s {
+	case "s", "ms", "µs", "h", "d", "B", "kB", "MB", "GB", "TB", "%":
+		return true
+	}
+	return false
+}
+
+func endsInDigit(s string) bool { return s != "" && s[len(s)-1] >= '0' && s[len(s)-1] <= '9' }
 
 func closing(r rune) bool {
 	return strings.ContainsRune("，。、；：？！）」』】》…)],.;:?!%", r)

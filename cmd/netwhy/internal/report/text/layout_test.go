@@ -24,6 +24,7 @@ func TestWrap(t *testing.T) {
 		{"long word after short", "a bcdefgh i", 4, []string{"a", "bcde", "fgh", "i"}},
 		{"line breaks are spaces", "a\n  b\tc", 10, []string{"a b c"}},
 		{"empty", "", 10, nil},
+		{"figure and unit", "it took 9.01 s, so", 13, []string{"it took", "9.01 s, so"}},
 		{"Chinese", "服务器停止读取数据", 8, []string{"服务器停", "止读取数", "据"}},
 		{"no closing mark at the start", "服务器停，止读", 8, []string{"服务器", "停，止读"}},
 		{"mixed", "RTT 为 48 ms，正常", 9, []string{"RTT 为 48", "ms，正常"}},
