@@ -364,7 +364,7 @@ func (c *collector) find(lane int, f finding.Finding) {
 
 // close takes a folded conversation.
 func (c *collector) close(lane int, x *closed) {
-	if x.quoted {
+	if x.sum == nil {
 		return
 	}
 	s := x.sum
@@ -386,56 +386,84 @@ func (c *collector) close(lane int, x *closed) {
 // ending merges the last deltas of the lanes. Each lane folds its conversations
 // in the order of their first frames, some hundred at a time.
 func (c *collector) ending() {
-	heads := make([]int, len(c.deltas))
-	fetch := func(i int) {
-		for c.deltas[i] != nil && heads[i] >= len(c.deltas[i].closed) {
-			c.pipe.lanes[i].spare <- c.deltas[i]
-			heads[i] = 0
-			d, ok := <-c.pipe.lanes[i].out
-			if !ok {
-				c.deltas[i] = nil
-				return
-			}
-			c.deltas[i] = d
-			c.endingEvents(i, d)
-		}
-	}
+	tails := make([]tail, len(c.deltas))
 	for i, d := range c.deltas {
 		if d != nil {
-			c.endingEvents(i, d)
+			tails[i].begin(c, i, d)
 		}
 	}
 	for {
 		best, least := -1, uint64(0)
-		for i := range c.deltas {
-			fetch(i)
-			if c.deltas[i] == nil {
+		for i := range tails {
+			if !c.refill(i, &tails[i]) {
 				continue
 			}
-			x := &c.deltas[i].closed[heads[i]]
-			first := uint64(0)
-			if x.sum != nil {
-				first = x.sum.First
-			}
-			if best < 0 || first < least {
+			if first := tails[i].first(); best < 0 || first < least {
 				best, least = i, first
 			}
 		}
 		if best < 0 {
 			return
 		}
-		c.close(best, &c.deltas[best].closed[heads[best]])
-		heads[best]++
+		tails[best].take(c, best)
 	}
 }
 
-// endingEvents takes what analyzers said when they were closed.
-func (c *collector) endingEvents(lane int, d *delta) {
+// tail walks the last deltas of one lane.
+type tail struct {
+	closed []closed
+	events []event
+}
+
+// begin takes what is said of no conversation.
+func (t *tail) begin(c *collector, lane int, d *delta) {
 	c.sums(lane, d)
-	for i := range d.events {
-		d.events[i].Flow = c.number(lane, d.events[i].slot)
-		c.publish(&d.events[i].Event)
+	t.closed, t.events = d.closed, d.events
+	lead := len(t.events)
+	for i := range t.closed {
+		lead -= t.closed[i].said
 	}
+	t.say(c, lane, lead)
+}
+
+func (t *tail) say(c *collector, lane, n int) {
+	for i := range t.events[:n] {
+		t.events[i].Flow = c.number(lane, t.events[i].slot)
+		c.publish(&t.events[i].Event)
+	}
+	t.events = t.events[n:]
+}
+
+// first is the first frame of the next conversation.
+func (t *tail) first() uint64 {
+	if s := t.closed[0].sum; s != nil {
+		return s.First
+	}
+	return 0
+}
+
+// take folds the next conversation, after what its analyzer said in the end.
+func (t *tail) take(c *collector, lane int) {
+	x := &t.closed[0]
+	t.say(c, lane, x.said)
+	c.close(lane, x)
+	t.closed = t.closed[1:]
+}
+
+// refill fetches the lane's next delta when this one is used up; false: there
+// are no more.
+func (c *collector) refill(i int, t *tail) bool {
+	for c.deltas[i] != nil && len(t.closed) == 0 {
+		c.pipe.lanes[i].spare <- c.deltas[i]
+		d, ok := <-c.pipe.lanes[i].out
+		if !ok {
+			c.deltas[i] = nil
+			return false
+		}
+		c.deltas[i] = d
+		t.begin(c, i, d)
+	}
+	return c.deltas[i] != nil
 }
 
 // moment answers those who ask for the result so far.

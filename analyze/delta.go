@@ -60,10 +60,10 @@ type found struct {
 }
 
 type closed struct {
-	frame  uint64
-	slot   uint32
-	quoted bool
-	sum    *conn.Summary
+	frame uint64
+	slot  uint32
+	said  int           // events that its analyzer published when it ended
+	sum   *conn.Summary // nil: only quoted, or summed up before
 }
 
 type count struct {

@@ -1,7 +1,9 @@
 package analyze
 
 import (
+	"cmp"
 	"net/netip"
+	"slices"
 
 	"netwhy/analyze/conn"
 	"netwhy/analyze/correlate"
@@ -46,17 +48,20 @@ type lane struct {
 	pending     map[pendingKey]*finding.Finding
 
 	// of the frame at hand
-	d      *delta
-	frame  *packet.Frame
-	pkt    *decode.Packet
-	raw    []byte
-	copy   bool // the frame is a copy made by the capture point
-	reopen bool // the next TCP conversation takes the ports of an earlier one
-	sub    uint32
-	seg    tcp.Segment
-	view   tcp.View
-	scope  proto.Scope
-	gone   []uint32 // slots unlinked in this batch
+	d       *delta
+	frame   *packet.Frame
+	pkt     *decode.Packet
+	raw     []byte
+	copy    bool // the frame is a copy made by the capture point
+	reopen  bool // the next TCP conversation takes the ports of an earlier one
+	sub     uint32
+	seg     tcp.Segment
+	view    tcp.View
+	scope   proto.Scope
+	gone    []uint32     // slots unlinked in this batch
+	leaving []leaving    // connections that ended, by time
+	due     []uint32     // scratch of retireDue
+	past    packet.Frame // stands for the last frame of a connection that is retired
 
 	reading bool    // a segment is being delivered: its books come after
 	ended   []ended // exchanges that it completed
@@ -581,9 +586,19 @@ type leaving struct {
 // leave notes, once, that a connection has ended.
 func (l *lane) leave(slot uint32, c *conversation, how uint16) {
 	if c.flags&(finished|aborted|retired) == 0 {
-		l.leaving = append(l.leaving, leaving{slot, c.serial, l.frame.Time})
+		l.wait(leaving{slot, c.serial, l.frame.Time})
 	}
 	c.flags |= how
+}
+
+// wait puts a connection into the queue, which is in the order of time: nearly
+// always at its end.
+func (l *lane) wait(x leaving) {
+	i := len(l.leaving)
+	for i > 0 && l.leaving[i-1].at > x.at {
+		i--
+	}
+	l.leaving = slices.Insert(l.leaving, i, x)
 }
 
 // retireDue sums up the connections that ended long enough ago, so that memory
@@ -601,7 +616,7 @@ func (l *lane) retireDue(now int64) {
 		case now-c.last > lingering:
 			l.due = append(l.due, x.slot)
 		default:
-			l.leaving = append(l.leaving, leaving{x.slot, x.serial, c.last})
+			l.wait(leaving{x.slot, x.serial, c.last})
 		}
 	}
 	l.leaving = l.leaving[:copy(l.leaving, l.leaving[n:])]
@@ -610,7 +625,8 @@ func (l *lane) retireDue(now int64) {
 	l.pkt, l.raw = nil, nil
 	for _, slot := range l.due {
 		c := l.table.at(slot)
-		l.frame = &packet.Frame{Number: c.latest, Time: c.last}
+		l.past = packet.Frame{Number: c.latest, Time: c.last}
+		l.frame = &l.past
 		l.sumUp(slot, c, proto.Closed, c.latest)
 		c.flags |= retired | deaf
 		c.book = 0

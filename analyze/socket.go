@@ -407,7 +407,7 @@ func (k *socket) setAttr(key, v string) {
 func (k *socket) close(l *lane, slot uint32, c *conversation, why proto.End) {
 	l.setScope(slot, c, k)
 	if l.frame == nil { // end of the capture
-		l.scope.At, l.scope.FrameNo = c.last, 0
+		l.scope.At, l.scope.FrameNo = c.last, c.latest
 	}
 	k.over(l, why)
 }

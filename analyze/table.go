@@ -15,10 +15,11 @@ type conversation struct {
 	serial uint32 // in order of their first frames, within the lane
 	first  uint64 // frame
 	last   int64  // time of the last frame, ns
+	latest uint64 // frame
 	tcp    tcp.Ref
 	book   ledger.Ref
 	socket uint32 // index in lane.sockets; 0: none
-	flags  uint8
+	flags  uint16
 	falls  uint8     // frames in a row with a lower TTL
 	ttl    [2]uint8  // of the last frame of each direction
 	print  [2]uint32 // fingerprint of the last datagram of each direction
@@ -33,6 +34,7 @@ const (
 	inUse
 	finished // both ends said FIN
 	aborted  // a RST ended it
+	retired  // its summary is out; only what Wireshark counts is still followed
 )
 
 // chunkBits sets the size of the slab's chunks: growing never copies.
