@@ -338,12 +338,21 @@ func (b *builder) identity(d *draft, r *Rule) {
 	}
 	if known := causes(); where.set && !slices.Contains(known, string(r.Cause)) {
 		// New causes are welcome; a slip of the finger is not.
-		if m, ok := near.Name(string(r.Cause), known); ok && near.Distance(string(r.Cause), m) <= 2 {
+		if m, ok := near.Name(string(r.Cause), known); ok && slip(string(r.Cause), m) {
 			b.fault(where.pos, fmt.Sprintf("; did you mean %q?", m), "unknown cause %q", r.Cause)
 		} else if !kebab(string(r.Cause)) {
 			b.fault(where.pos, "", "cause %q is no kebab-case name", r.Cause)
 		}
 	}
+}
+
+// slip reports whether a name is a known one misspelt: one letter, or two where
+// the first word is the same (ntp-no-answer is not arp-no-answer).
+func slip(name, known string) bool {
+	a, _, _ := strings.Cut(name, "-")
+	b, _, _ := strings.Cut(known, "-")
+	d := near.Distance(name, known)
+	return d <= 1 || d <= 2 && a == b
 }
 
 func kebab(s string) bool {
