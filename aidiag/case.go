@@ -63,6 +63,7 @@ func proseTokens(n int) int { return n*2/7 + 1 }
 // brief is a case, ready to send in full and in half.
 type brief struct {
 	c         *Case
+	causes    map[string]bool
 	nonce     string
 	language  string
 	knowledge string
@@ -74,7 +75,7 @@ type brief struct {
 }
 
 // known reports whether a cause's name may leave.
-func (b *brief) known(c diagnosis.Cause) bool { return b.prompts.Known(string(c)) }
+func (b *brief) known(c diagnosis.Cause) bool { return b.causes[string(c)] }
 
 func (b *brief) doc(half bool) (*evidence.Doc, prompts.Text, error) {
 	i := 0

@@ -24,6 +24,7 @@ import (
 // Deps is the world that an engine is given. The zero value of each field works.
 type Deps struct {
 	Defs    []finding.Def         // all codes, so that figures have names
+	Causes  []string              // names of causes that everybody has, besides those of the prompts
 	Lang    string                // "en" or "zh": of the answers
 	Getenv  func(string) string   // nil: an empty environment
 	Log     *slog.Logger          // nil: none; one debug line an attempt, no prompt, no answer, no key
@@ -55,6 +56,7 @@ type Engine struct {
 	ledger  *ledger
 	limits  route.Limits
 	workers int
+	causes  map[string]bool
 	started atomic.Bool
 	says    sayer
 	counts  tally
@@ -110,6 +112,10 @@ func New(cfg Config, deps Deps) (*Engine, error) {
 	e.table = redact.New(e.sending())
 	for _, d := range deps.Defs {
 		e.defs[d.Code] = d
+	}
+	e.causes = map[string]bool{}
+	for _, c := range append(set.Causes(), deps.Causes...) {
+		e.causes[c] = true
 	}
 	if cfg.Cache {
 		e.cache = newCache()
@@ -228,7 +234,7 @@ func (e *Engine) brief(c *Case) *brief {
 		causes = append(causes, string(x.Cause))
 	}
 	return &brief{
-		c: c, nonce: e.deps.nonce(), language: languageName(e.deps.Lang), prompts: e.prompts, table: e.table, defs: e.defs,
+		c: c, causes: e.causes, nonce: e.deps.nonce(), language: languageName(e.deps.Lang), prompts: e.prompts, table: e.table, defs: e.defs,
 		knowledge: e.prompts.Knowledge(knowledgeBytes, causes[:min(len(causes), maxKnowledge)]...),
 	}
 }
@@ -307,7 +313,7 @@ func (e *Engine) judge(b *brief, content string, half bool) (kept *answer.Answer
 	if err != nil {
 		return nil, nil, err.Error()
 	}
-	c := answer.Checker{Doc: doc, Table: e.table, Severity: b.c.Local.Severity, Known: e.prompts.Known, Knowledge: b.knowledge}
+	c := answer.Checker{Doc: doc, Table: e.table, Severity: b.c.Local.Severity, Known: func(c string) bool { return e.causes[c] }, Knowledge: b.knowledge}
 	kept, rejected = c.Verify(parsed)
 	e.counts.claims(len(kept.Claims), len(rejected))
 	if len(kept.Claims) > 0 {
