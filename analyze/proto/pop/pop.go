@@ -44,7 +44,14 @@ func Spec() proto.Spec {
 
 func probe(dir flow.Dir, b []byte) proto.Verdict {
 	if dir == flow.ToServer {
-		return proto.NeedMore // the server speaks first
+		// The server speaks first; from the middle of a session on, only a
+		// command is one of this protocol: others answer +OK too.
+		verb, _, _ := bytes.Cut(bytes.TrimRight(b[:min(len(b), 6)], "\r\n"), []byte{' '})
+		switch string(bytes.ToUpper(verb)) {
+		case "USER", "PASS", "APOP", "AUTH", "CAPA", "STLS", "STAT", "LIST", "RETR", "DELE", "NOOP", "RSET", "QUIT", "TOP", "UIDL", "UTF8":
+			return proto.NeedMore
+		}
+		return proto.No
 	}
 	const ok = "+OK "
 	if len(b) < len(ok) {
