@@ -210,7 +210,7 @@ func (c *collector) open(lane int, o *opened) {
 		return
 	}
 	c.setNumber(lane, o.slot, id)
-	if o.quoted || len(c.corr) == 0 {
+	if o.quoted || o.again || len(c.corr) == 0 {
 		return
 	}
 	c.opening = correlate.Opened{ID: id, Client: o.key.AddrA(), Server: o.key.AddrB(), SrcMAC: o.src, DstMAC: o.dst, SYN: o.syn}

@@ -43,6 +43,7 @@ type opened struct {
 	proto     uint8
 	quoted    bool // seen only inside an ICMP error
 	outer     bool // a tunnel's: it has no slot
+	again     bool // another number for a conversation that was told before
 	clientIsA bool
 	syn       bool
 	src, dst  [6]byte

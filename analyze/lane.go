@@ -182,17 +182,22 @@ func (l *lane) one(f *packet.Frame, p *decode.Packet, raw []byte) {
 		l.whole = *p
 		p = &l.whole
 		w, ok := l.defrag.Add(f.Number, f.Time, raw, p)
+		if !ok && l.id == 0 {
+			l.pkt, l.raw = p, raw
+			l.asides()
+		}
 		if !ok || owner(p, l.count) != l.id {
 			return
 		}
-		raw = w.Data
+		if raw = w.Data; w.Conflict {
+			l.Malformed(&proto.Scope{}, "fragments that disagree about the bytes they share")
+		}
 		l.d.protocols(before, p.Protos)
 	}
 	l.pkt, l.raw = p, raw
-	for i := range p.NConvs {
-		if c := &p.Convs[i]; c.Key != p.Key || c.Quoted {
-			l.aside(c)
-		}
+	l.asides()
+	if p.NoLength6 {
+		return // Wireshark stops at the missing length, and what it counts is what we count
 	}
 	switch p.Kind {
 	case decode.KindTCP:
@@ -263,6 +268,16 @@ func (l *lane) looped() {
 // publish tells the correlators a fact about the frame at hand.
 func (l *lane) publish(body any) {
 	l.d.events = append(l.d.events, event{Event: proto.Event{Frame: l.frame.Number, Time: l.frame.Time, Body: body}})
+}
+
+// asides notes the conversations that the packet at hand is part of, beside the
+// one that it is analysed in.
+func (l *lane) asides() {
+	for i := range l.pkt.NConvs {
+		if c := &l.pkt.Convs[i]; c.Key != l.pkt.Key || c.Quoted {
+			l.aside(c)
+		}
+	}
 }
 
 // aside notes a conversation that the frame belongs to without being analysed
@@ -390,9 +405,9 @@ func (l *lane) segment() {
 		Seq: p.Seq, Ack: p.Ack, Flags: p.Flags, Window: p.Window,
 		Len: p.PayloadLen, Data: p.Data(l.raw), Options: p.Options(l.raw),
 		TTL: p.TTL, IPID: p.IPID, IPv6: p.IPVersion == 6, CE: p.ECN() == 3,
-		WireLen: l.frame.WireLen,
+		WireLen: l.frame.WireLen, Header: header(p, l.raw),
 	}
-	if syn && l.tracker.Reused(c.tcp, s) {
+	if p.Flags&tcp.FlagSYN != 0 && l.tracker.Reused(c.tcp, s) {
 		l.fold(slot, proto.Closed)
 		l.reopen = true
 		slot, c = l.lookup(syn, synAck)
@@ -430,9 +445,20 @@ func (l *lane) settle() {
 	l.ended = l.ended[:0]
 }
 
+// header tells how much of the TCP header could be read.
+func header(p *decode.Packet, raw []byte) tcp.Header {
+	const least = 20
+	if p.BadHeader && p.HdrLen >= least {
+		return tcp.HeaderLong
+	}
+	captured := min(int(p.End), len(raw)) - int(p.L4)
+	return tcp.HeaderOf(int(p.HdrLen), captured, int(p.HdrLen)+int(p.PayloadLen))
+}
+
 func (l *lane) datagram() {
 	p := l.pkt
 	slot, c := l.lookup(false, false)
+	l.snmp(slot, c)
 	dir := l.dir(c)
 	if toGroup(p) {
 		l.watch()
@@ -444,6 +470,28 @@ func (l *lane) datagram() {
 	l.books.Datagram(c.book, dir, l.frame, p, l.copy)
 	if c.flags&deaf == 0 && p.PayloadLen > 0 {
 		l.listen(slot, c).datagram(l, slot, c, dir, p.Data(l.raw))
+	}
+}
+
+// snmp numbers the conversations of SNMP as Wireshark does: it learns of SNMP
+// from the first datagram, and begins another conversation, with another number,
+// for those that follow.
+func (l *lane) snmp(slot uint32, c *conversation) {
+	if c.flags&snmpBegan != 0 {
+		c.flags &^= snmpBegan
+		l.sub++
+		l.d.opened = append(l.d.opened, opened{
+			frame: l.frame.Number, at: l.frame.Time, sub: l.sub, slot: slot, proto: flow.UDP, key: c.key, again: true,
+		})
+		return
+	}
+	const agent, trap, sequence = 161, 162, 0x30 // RFC 3417, 3.1; BER's tag of the message
+	p := l.pkt
+	if c.first != l.frame.Number || p.SrcPort != agent && p.DstPort != agent && p.SrcPort != trap && p.DstPort != trap {
+		return
+	}
+	if b := p.Data(l.raw); len(b) > 2 && b[0] == sequence {
+		c.flags |= snmpBegan
 	}
 }
 

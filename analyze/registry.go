@@ -17,6 +17,7 @@ import (
 	"netwhy/analyze/proto/ntp"
 	"netwhy/analyze/proto/pgsql"
 	"netwhy/analyze/proto/pop"
+	"netwhy/analyze/proto/quic"
 	"netwhy/analyze/proto/redis"
 	"netwhy/analyze/proto/smtp"
 	"netwhy/analyze/proto/ssh"
@@ -42,6 +43,7 @@ func Protocols() []proto.Spec {
 		imap.Spec(),
 		mysql.Spec(),
 		nd.Spec(),
+		quic.Spec(),
 		ntp.Spec(),
 		pgsql.Spec(),
 		pop.Spec(),

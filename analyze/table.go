@@ -32,9 +32,10 @@ const (
 	copied                  // the last datagram was a copy
 	deaf                    // no analyzer wants its payload
 	inUse
-	finished // both ends said FIN
-	aborted  // a RST ended it
-	retired  // its summary is out; only what Wireshark counts is still followed
+	finished  // both ends said FIN
+	aborted   // a RST ended it
+	snmpBegan // the next datagram begins another number
+	retired   // its summary is out; only what Wireshark counts is still followed
 )
 
 // chunkBits sets the size of the slab's chunks: growing never copies.
