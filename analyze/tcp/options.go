@@ -18,11 +18,14 @@ const (
 func (f *half) handshake(b *half, s *Segment) {
 	f.flags |= sentSYN
 	f.scale = noScale
+	if s.Header != HeaderWhole {
+		f.scale = unknownScale // the option may be among those that were cut
+	}
 	other := b.scale
 	f.offer(s)
 	switch answer := s.Flags&FlagACK != 0; {
-	case s.Header == HeaderWhole && f.scale == noScale && (answer || other == unknownScale || b.flags&seen == 0),
-		answer && other == noScale:
+	case f.scale == noScale && (answer || other == unknownScale || b.flags&seen == 0),
+		answer && other == noScale && f.scale != unknownScale:
 		f.scale, b.scale = noScale, noScale
 	}
 }
