@@ -95,7 +95,7 @@ func (p *report) clientPauses() {
 	if between.n < pausesFrom && t.firstThink < second {
 		return
 	}
-	y, _ := t.tally()
+	y := t.own // pauses lie between the turns that the books see
 	life := p.r.stop - p.r.start
 	p.say(ClientPauses, finding.Info, t.proof(ClientPauses),
 		seconds(between.total), seconds(between.longest), seconds(int64(quantile(between.samples(), 0.5))*millisecond), count(between.n),
