@@ -11,8 +11,9 @@ import (
 // note; protection does not rest on it: such a text never leaves the machine and
 // no answer can remove a finding.
 func Instruction(text string) bool {
-	if text == "" {
-		return false
+	const ends = 2 << 10 // of a longer text: the time for one text is bounded
+	if len(text) > 2*ends {
+		return Instruction(text[:ends]) || Instruction(text[len(text)-ends:])
 	}
 	invisible := 0
 	for i, r := range text {
