@@ -70,6 +70,7 @@ func (s *session) replay(c *cli.Context) error {
 		Lang: set.Report.Lang, NoColour: c.Bool(flagNoColour), Progress: c.String(flagProgress) == progressAuto,
 		Speed: speed, Limits: set.Limits,
 		AI: set.AI, Diagnose: c.Bool(flagDiagnose), Preview: c.Bool(flagPreview), Offline: c.Bool(flagOffline),
+		Evidence: c.String(flagEvidence),
 	})
 	return err
 }

@@ -27,6 +27,7 @@ const (
 	flagMinSeverity = "min-severity"
 	flagFailOn      = "fail-on"
 	flagStrict      = "strict"
+	flagEvidence    = "evidence"
 	flagLang        = "lang"
 	flagConfig      = "config"
 	flagNoColour    = "no-color"
@@ -72,6 +73,7 @@ func runFlags() []cli.Flag {
 		&cli.StringFlag{Name: flagMinSeverity, Usage: "show what is at least of `SEVERITY` " + severities},
 		&cli.StringFlag{Name: flagFailOn, EnvVars: env(flagFailOn), Usage: "exit with 3 if a diagnosis is at least of `SEVERITY`"},
 		&cli.BoolFlag{Name: flagStrict, EnvVars: env(flagStrict), Usage: "exit with 1 if a file ends early or is damaged"},
+		&cli.StringFlag{Name: flagEvidence, EnvVars: env(flagEvidence), Usage: "write into `DIR`, per diagnosis, a small pcapng of the frames that prove it"},
 		langFlag(),
 		&cli.BoolFlag{Name: flagNoColour, EnvVars: env(flagNoColour), Usage: "no colours (as NO_COLOR in the environment)"},
 		&cli.StringFlag{Name: flagKeyLog, EnvVars: env(flagKeyLog), Usage: "decrypt TLS with the secrets in `FILE` (as SSLKEYLOGFILE writes it)"},

@@ -11,7 +11,10 @@
 package report
 
 import (
+	"fmt"
 	"net/netip"
+	"slices"
+	"strings"
 	"time"
 
 	"netwhy/analyze/conn"
@@ -158,6 +161,9 @@ type Diagnosis struct {
 	Excluded    []Exclusion      `json:"excluded"`
 	NextStep    *NextStep        `json:"next_step"`
 
+	// File is there only when evidence was asked for (--evidence).
+	File *EvidenceFile `json:"evidence_file,omitempty"`
+
 	References   []string      `json:"-"`
 	Caveats      []string      `json:"-"` // what in the capture weakens this
 	Time         *conn.Ledger  `json:"-"` // Ledger, exact
@@ -165,6 +171,52 @@ type Diagnosis struct {
 	Agrees       bool          `json:"-"` // by the AI: it names the same cause
 	Alternatives []Alternative `json:"-"` // by the AI: what else it could be
 	Looks        []Look        `json:"-"` // by the AI: where to look
+}
+
+// EvidenceFile is the capture of the frames that prove a diagnosis.
+type EvidenceFile struct {
+	Name   string `json:"name"`
+	SHA256 string `json:"sha256"`
+}
+
+// DisplayFilter is what shows the proof in Wireshark: at most limit frames, the
+// last of them always; empty without frames. Where all proof is of one TCP
+// connection, its stream stands first, so that taking away the rest shows the
+// whole conversation.
+func (r *Report) DisplayFilter(d *Diagnosis, limit int) string {
+	if len(d.Frames) == 0 {
+		return ""
+	}
+	frames := d.Frames
+	if len(frames) > limit {
+		frames = append(slices.Clone(frames[:limit-1]), frames[len(frames)-1])
+	}
+	var b strings.Builder
+	if r.oneStream(d) {
+		fmt.Fprintf(&b, "tcp.stream == %d && ", d.Connections[0].Stream)
+	}
+	b.WriteString("frame.number in {")
+	for i, n := range frames {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprint(&b, n)
+	}
+	b.WriteString("}")
+	return b.String()
+}
+
+func (r *Report) oneStream(d *Diagnosis) bool {
+	if len(d.Connections) != 1 || d.Connections[0].Proto != "tcp" {
+		return false
+	}
+	for _, id := range d.Evidence {
+		f := r.FindingByID(id)
+		if f == nil || f.Connection == nil || *f.Connection != d.Connections[0] || !strings.HasPrefix(f.Code, "tcp.") {
+			return false
+		}
+	}
+	return true
 }
 
 // Alternative is what else it could be, and the command that tells them apart.

@@ -43,9 +43,10 @@ type Options struct {
 	Speed       float64 // times the capture's own pace; 0: as fast as can be
 	Limits      config.Limits
 	AI          aidiag.Config
-	Diagnose    bool // ask the model about what the rules found
-	Preview     bool // print what would be asked, ask nothing, and write no report
-	Offline     bool // wins over both: no socket, no key
+	Diagnose    bool   // ask the model about what the rules found
+	Preview     bool   // print what would be asked, ask nothing, and write no report
+	Offline     bool   // wins over both: no socket, no key
+	Evidence    string // folder for the frames that prove each diagnosis; empty: none
 }
 
 // Outcome is what a run came to, for whoever decides about the exit code.
@@ -64,6 +65,9 @@ func Replay(ctx context.Context, w World, opt *Options) (Outcome, error) {
 		if _, err := set(); err != nil {
 			return Outcome{}, err
 		}
+	}
+	if err := prepareEvidence(opt); err != nil {
+		return Outcome{}, err
 	}
 	secrets, err := readKeyLog(opt.KeyLog)
 	if err != nil {
@@ -150,6 +154,10 @@ func conclude(ctx context.Context, w World, opt *Options, set *rules.Set, file *
 			return out, err
 		}
 		return out, preview(w, e, cases(res, diagnoses, opt.MinSeverity))
+	}
+	if err := writeEvidence(context.WithoutCancel(ctx), w, opt, r); err != nil { // an interrupted run has its proof too
+		out.Failed = true
+		w.Log.ErrorContext(ctx, "the evidence could not be written; the report is", slog.Any("err", err))
 	}
 	if err := consult(ctx, w, opt, outs, r, a, diagnoses); err != nil {
 		return out, err

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"sort"
-	"strconv"
 	"strings"
 
 	"netwhy/analyze/conn"
@@ -18,6 +17,7 @@ const (
 	maxEvidence    = 5
 	maxFrames      = 8
 	maxParts       = 5
+	shortDigest    = 16 // digits of a digest that fit a line
 )
 
 func (p *page) diagnosis(n int, d *report.Diagnosis) {
@@ -165,22 +165,10 @@ func (p *page) proof(d *report.Diagnosis) {
 		p.labelled(label, p.finding(f))
 		label = ""
 	}
-	if len(d.Frames) > 0 {
-		p.styled(label, terminal.Dim, DisplayFilter(d))
+	p.styled(label, terminal.Dim, p.r.DisplayFilter(d, maxFrames))
+	if d.File != nil {
+		p.styled("", terminal.Dim, d.File.Name+", SHA-256 "+d.File.SHA256[:min(shortDigest, len(d.File.SHA256))]+"…")
 	}
-}
-
-// DisplayFilter is what shows the proof in Wireshark.
-func DisplayFilter(d *report.Diagnosis) string {
-	frames := make([]string, 0, maxFrames)
-	for i, n := range d.Frames {
-		if i == maxFrames-1 && len(d.Frames) > maxFrames {
-			frames = append(frames, strconv.FormatUint(d.Frames[len(d.Frames)-1], 10))
-			break
-		}
-		frames = append(frames, strconv.FormatUint(n, 10))
-	}
-	return "frame.number in {" + strings.Join(frames, ", ") + "}"
 }
 
 func (p *page) finding(f *report.Finding) string {
