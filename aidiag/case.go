@@ -144,45 +144,40 @@ func (b *brief) key(models string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// suspicious returns the frames of texts that read like instructions, and
-// whether there are any.
-func (c *Case) suspicious(defs map[finding.Code]finding.Def) (frames []uint64, found bool) {
-	const most = 8
-	note := func(frame uint64) {
-		found = true
-		if len(frames) < most {
-			frames = append(frames, frame)
+// suspicious looks for a text that reads like an instruction and returns the
+// frame of the first one. The time it takes is bounded.
+func (c *Case) suspicious(defs map[finding.Code]finding.Def) (frame uint64, found bool) {
+	left := 32 << 10 // bytes looked at in one case
+	look := func(text string) bool {
+		if left -= len(text); left < 0 {
+			return false
 		}
+		return redact.Instruction(text)
 	}
 	for _, s := range c.Findings {
 		for i, m := range defs[s.Finding.Code].Metrics {
-			if m.Text && i < len(s.Finding.Values) && redact.Instruction(s.Finding.Values[i].Text) {
-				note(s.Finding.Evidence.First)
+			if m.Text && i < len(s.Finding.Values) && look(s.Finding.Values[i].Text) {
+				return s.Finding.Evidence.First, true
 			}
 		}
 	}
 	for i := range c.Connections {
 		s := &c.Connections[i]
-		texts := []string{s.Name}
-		if s.Worst != nil {
-			texts = append(texts, s.Worst.Label)
+		if look(s.Name) || s.Worst != nil && look(s.Worst.Label) {
+			return s.First, true
 		}
 		for _, v := range s.Attr {
-			texts = append(texts, v)
-		}
-		for _, t := range texts {
-			if redact.Instruction(t) {
-				note(s.First)
-				break
+			if look(v) {
+				return s.First, true
 			}
 		}
 	}
 	for _, t := range c.Texts {
-		if redact.Instruction(t.Value) {
-			note(t.Frame)
+		if look(t.Value) {
+			return t.Frame, true
 		}
 	}
-	return frames, found
+	return 0, false
 }
 
 func languageName(lang string) string {

@@ -144,7 +144,7 @@ func (e *Engine) Submit(c Case) (shed []Answer) {
 	if why != busyReason {
 		class = llm.ClientAbort
 	}
-	return []Answer{e.noted(back, fallBack(back, FellBack, class, why))}
+	return []Answer{fallBack(back, FellBack, class, why)}
 }
 
 // Answers gives exactly one answer for each case that Submit did not hand back,
@@ -216,13 +216,13 @@ func (e *Engine) work(ctx context.Context, c *Case) {
 
 // noted adds what has to be said of the case itself.
 func (e *Engine) noted(c *Case, a Answer) Answer {
-	frames, found := c.suspicious(e.defs)
+	frame, found := c.suspicious(e.defs)
 	if !found {
 		return a
 	}
 	text := "instruction-like text was found in the capture (possible prompt injection)"
-	if len(frames) > 0 {
-		text += fmt.Sprintf(", frame %d", frames[0])
+	if frame > 0 {
+		text += fmt.Sprintf(", frame %d", frame)
 	}
 	a.Notices = append(a.Notices, Notice{Class: ClassInjection, Text: text})
 	return a
