@@ -9,9 +9,10 @@ import (
 )
 
 // probeBytes is how much of a direction is kept while analyzers are still
-// unsure, and probeTries how many datagrams they may look at.
+// unsure, and probeTries how many segments or datagrams they may look at: every
+// protocol shows itself in its first message and the answer to it.
 const (
-	probeBytes = 2 << 10
+	probeBytes = 512
 	probeTries = 6
 )
 
@@ -75,6 +76,9 @@ func (k *socket) bytes(l *lane, slot uint32, c *conversation, dir flow.Dir, b []
 	h := &k.half[dir]
 	if !k.half[0].seen && !k.half[1].seen {
 		k.first = dir
+	}
+	if !h.seen {
+		clear(k.ruled) // the answer may tell what the question did not
 	}
 	h.seen = true
 	if k.analyzer == nil {
@@ -141,7 +145,8 @@ func (k *socket) probe(l *lane, slot uint32, c *conversation, carrier proto.Tran
 			return
 		}
 	}
-	full := len(k.half[0].pending) >= probeBytes || len(k.half[1].pending) >= probeBytes
+	k.tries++
+	full := k.tries >= probeTries || len(k.half[0].pending) >= probeBytes || len(k.half[1].pending) >= probeBytes
 	switch {
 	case best >= 0 && (!unsure || full):
 		k.attach(l, slot, c, &l.specs.all[best])
@@ -310,7 +315,7 @@ func (k *socket) data(l *lane, slot uint32, c *conversation, dir flow.Dir, b []b
 func (k *socket) datagram(l *lane, slot uint32, c *conversation, dir flow.Dir, b []byte) {
 	m := mark{time: l.frame.Time, frame: l.frame.Number}
 	if k.analyzer == nil {
-		if k.tries++; k.tries > probeTries {
+		if k.tries >= probeTries {
 			k.deafen(c)
 			l.forget(c)
 			return

@@ -48,6 +48,9 @@ type Spec struct {
 	// and dir is always ToServer: who talks to whom is in the Packet.
 	New   func() Analyzer
 	Wraps bool // the analyzer hands on what it unwrapped (Scope.Inner)
+	// Quoted takes the UDP payload that an ICMP error quotes, if the port is
+	// one of Ports: for counters, since Wireshark reads it too. nil: not wanted.
+	Quoted func(s *Scope, b []byte)
 	Codes []finding.Def
 }
 

@@ -50,6 +50,11 @@ func datagrams(name, doc string, port uint16) proto.Spec {
 		Name: name, Doc: doc, Carrier: proto.UDP, Ports: []uint16{port},
 		Probe: probeDatagram,
 		New:   func() proto.Analyzer { return &analyzer{} },
+		Quoted: func(s *proto.Scope, b []byte) {
+			if len(b) >= headerLen && b[2]&0x80 != 0 {
+				s.Count(proto.DNSRcode, rcodeKey(uint16(b[3]&15)))
+			}
+		},
 	}
 }
 
