@@ -114,6 +114,7 @@ type Side struct {
 	OutOfOrder     uint32
 	LostSegments   uint32 // gaps seen: previous segment not captured
 	Lost           uint32 // segments that the path lost, as far as the tap can tell
+	Gaps           uint32 // times that the other side acknowledged what is not in the capture
 	Missing        uint64 // payload bytes acknowledged by the other side that are not in the capture
 	DupAcks        uint32
 	ZeroWindows    uint32

@@ -210,6 +210,7 @@ func (t *talk) settle(d flow.Dir, s *tcp.Segment) {
 	for l.nHoles > 0 && !before(s.Ack, l.holes[0].to) {
 		// Acknowledged without having been seen: missing in the capture.
 		t.hurt()
+		f.unseen++
 		f.missing += uint64(l.holes[0].to - l.holes[0].from)
 		t.prove(CaptureGap, s)
 		copy(l.holes[:], l.holes[1:l.nHoles])

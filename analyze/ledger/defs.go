@@ -307,7 +307,7 @@ func endDefs() []finding.Def {
 				text("side", docSide+": in whose name the RST came"),
 				num("by_server", docByServer+" (in whose name)"),
 				text("phase", "connect, idle, request, wait, response, closing or late-data"),
-				num("mid_transfer", "1: an exchange was cut off"),
+				num("mid_transfer", "1: an exchange was cut off (late-data of the client: it left while the answer was still coming)"),
 				num("after_seconds", "seconds from the last payload to the RST"),
 				num("unacked", "payload bytes sent by the other side and not yet acknowledged"),
 				num("request_bytes", "bytes of the request under way"),

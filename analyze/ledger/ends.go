@@ -162,7 +162,7 @@ func (t *talk) reset(r *record, s *tcp.Segment) {
 	x.n++
 	x.seenSide |= 1 << d
 	t.prove(Reset, s)
-	t.misfit(s)
+	t.misfit(r, s)
 	if x.n > 1 {
 		return
 	}
@@ -171,7 +171,7 @@ func (t *talk) reset(r *record, s *tcp.Segment) {
 	x.last = t.rec
 	x.closing = f.flags&vFin != 0
 	x.finAny = (f.flags|o.flags)&vFin != 0
-	x.lateData = x.closing && o.lastAt > 0 && o.lastAt > r.endAt && r.flags&side(flagFin, d) != 0
+	x.lateData = x.closing && o.lastAt > f.finAt
 	x.unacked = o.inFlight()
 	if d == flow.ToClient && f.inFlight() > 0 {
 		x.unacked = max(x.unacked, f.inFlight())
@@ -197,7 +197,7 @@ func (t *talk) reset(r *record, s *tcp.Segment) {
 }
 
 // misfit compares a RST with what its host's other segments look like.
-func (t *talk) misfit(s *tcp.Segment) {
+func (t *talk) misfit(r *record, s *tcp.Segment) {
 	d := s.Dir & 1
 	f, x := &t.voice[d], &t.resets
 	if f.ttls == 0 {
@@ -208,6 +208,9 @@ func (t *talk) misfit(s *tcp.Segment) {
 	x.oddID = x.oddID || byID
 	if !byTTL {
 		return // a closed socket's RST may well take its ID from another counter
+	}
+	if d == flow.ToServer && r.flags&flagEstablished == 0 {
+		return // a scanner makes its SYNs by hand, the host's own stack resets the answers
 	}
 	if x.odd == 0 {
 		x.oddTTL, x.realTTL, x.oddSide = s.TTL, f.ttl, d

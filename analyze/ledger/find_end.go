@@ -158,7 +158,7 @@ func (x *icmp) reason6() string {
 // dying tells how an established connection was cut off or died.
 func (p *report) dying() {
 	switch {
-	case p.t.resets.n > 0 && p.r.flags&flagRefused == 0:
+	case p.t.resets.n > 0 && p.r.flags&flagEstablished != 0:
 		p.reset()
 	case p.t.resets.odd > 0:
 		p.injected(PhaseConnect)
@@ -182,7 +182,9 @@ func (p *report) phase() (phase string, mid bool) {
 	case p.r.flags&flagEstablished == 0:
 		return PhaseConnect, false
 	case x.lateData:
-		return PhaseLateData, false
+		// A client that only stops asking still reads: one that resets the answer
+		// has gone away.
+		return PhaseLateData, x.side == flow.ToServer
 	case x.closing:
 		return PhaseClosing, false
 	case x.answered:

@@ -363,6 +363,64 @@ func scenarios() []scenario {
 			most: finding.Info,
 		},
 		{
+			name: "the client goes away in the middle of the answer",
+			script: shake + `
+				21 c>s PA len=100
+				41 s>c A len=1448; 41 s>c A len=1448; 41 c>s A
+				45 c>s FA
+				61 s>c A len=1448; 61 c>s R seq=101`,
+			want:  figureMap{Reset: {"mid_transfer": 1, "by_server": 0, "fin_before": 1}},
+			words: map[finding.Code]map[string]string{Reset: {"phase": PhaseLateData}},
+		},
+		{
+			name:   "a scanner's own stack resets what its raw SYN opened",
+			script: `0 c>s S ttl=38; 20 s>c SA; 20 c>s R ttl=64 id=0 seq=0`,
+			not:    []finding.Code{ResetInjected, Refused},
+		},
+		{
+			name: "missing in the capture only",
+			script: shake + `
+				21 c>s PA len=100
+				41 s>c A len=1448
+				41 s>c PA len=1448 seq=2896
+				41 c>s A ack=4344`,
+			want: figureMap{CaptureGap: {"gaps": 1, "bytes": 1448}},
+			not:  []finding.Code{Loss},
+			most: finding.Info,
+		},
+		{
+			name: "a client that only tells is not answered and nobody waits",
+			script: shake + `
+				21 c>s PA len=100; 41 s>c A
+				5021 c>s PA len=100; 5041 s>c A
+				10021 c>s PA len=100; 10041 s>c A
+				10100 c>s FA; 10120 s>c FA; 10120 c>s A`,
+			not:  []finding.Code{SlowServer, NoResponse},
+			most: finding.Notice,
+		},
+		{
+			name: "small words of the client during a download change nothing",
+			script: shake + `
+				21 c>s PA len=100
+				41 s>c A len=1448; 41 s>c A len=1448; 41 c>s A
+				45 c>s PA len=13
+				50 s>c A len=1448 ack=100; 50 c>s A
+				61 s>c A len=1448 ack=100; 61 c>s A
+				62 c>s PA len=13
+				70 s>c PA len=1448 ack=113; 70 c>s A`,
+			worst: "connect=20 client_think=1 path=33 transfer=11",
+			not:   []finding.Code{SlowServer, SlowClient, ServerPauses},
+			most:  finding.Info,
+		},
+		{
+			name: "pipelined requests",
+			script: shake + `
+				21 c>s PA len=100; 22 c>s PA len=100; 23 c>s PA len=100
+				43 s>c PA len=500; 44 s>c PA len=500; 45 s>c PA len=500; 45 c>s A`,
+			worst: "connect=20 client_think=1 request_send=2 path=20 transfer=2",
+			most:  finding.Info,
+		},
+		{
 			name: "the server forgot the connection",
 			script: shake + `
 				21 c>s PA len=100

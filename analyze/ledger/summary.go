@@ -96,7 +96,7 @@ func (t *talk) sideOf(d flow.Dir, s *conn.Side) {
 	s.Unique, s.Retransmitted = f.unique, f.again
 	s.Retransmits, s.FastRetrans, s.Spurious = f.resent, f.fast, f.spurious
 	s.OutOfOrder, s.LostSegments, s.DupAcks = f.late, f.gaps, f.dupAcks
-	s.Lost, s.Missing = f.lost, f.missing
+	s.Lost, s.Gaps, s.Missing = f.lost, f.unseen, f.missing
 	s.ZeroWindows, s.WindowFulls, s.KeepAlives, s.Timeouts = f.zeros, f.fulls, f.alive, f.timeouts
 	s.MinWindow, s.MaxWindow = f.minWin, f.maxWin
 	s.MaxInFlight, s.MaxSegment = f.flight, f.most

@@ -121,6 +121,7 @@ type voice struct {
 	newAt   int64 // last new payload
 	ackAt   int64 // last progress of the acknowledgements of its data
 	heard   int64 // its last segment of any kind
+	finAt   int64 // its FIN
 	block   int64 // since when it cannot send for want of window; 0: it can
 	openAt  int64 // when the window opened again; 0: still shut
 	shutAt  int64 // since when its own window is shut; 0: open
@@ -140,6 +141,7 @@ type harm struct {
 	late           uint32 // overtaken on the way
 	lost           uint32
 	gaps           uint32 // LostSegment marks
+	unseen         uint32 // acknowledged without having been seen
 	dupAcks        uint32
 	dsacks         uint32
 	zeros          uint32
@@ -284,6 +286,7 @@ func (t *talk) segment(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View) {
 	}
 	if s.Flags&tcp.FlagFIN != 0 {
 		f.flags |= vFin
+		f.finAt = s.Time
 		if f.next == s.Seq+s.Len { // it takes a number of its own
 			f.next++
 		}
@@ -346,6 +349,7 @@ func (t *talk) acknowledge(s *tcp.Segment, m tcp.Marks, v *tcp.View, opt *option
 	}
 	if m.Has(tcp.AckLostSegment) {
 		if before(o.next, s.Ack) {
+			o.unseen++
 			o.missing += uint64(s.Ack - o.next)
 		}
 		if o.flags&vHasNext != 0 {

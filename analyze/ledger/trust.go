@@ -103,12 +103,7 @@ func (p *report) trusting() {
 			count(n), count(max(t.voice[0].most, t.voice[1].most)), count(r.agreed()), words(towards(t.voice[0].larges, t.voice[1].larges)))
 	}
 	if missing := t.voice[0].missing + t.voice[1].missing; missing > 0 && r.flags&(flagSeen|flagSeenServer) == flagSeen|flagSeenServer {
-		ev := t.proof(CaptureGap)
-		n := uint64(1)
-		if ev != nil {
-			n = ev.Count
-		}
-		p.say(CaptureGap, finding.Info, ev, count(n), count(missing))
+		p.say(CaptureGap, finding.Info, t.proof(CaptureGap), count(t.voice[0].unseen+t.voice[1].unseen), count(missing))
 	}
 }
 
