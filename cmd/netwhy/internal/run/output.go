@@ -10,6 +10,7 @@ import (
 
 	"netwhy/cmd/netwhy/internal/report"
 	"netwhy/cmd/netwhy/internal/report/json"
+	"netwhy/cmd/netwhy/internal/report/markdown"
 	"netwhy/cmd/netwhy/internal/report/ndjson"
 	"netwhy/cmd/netwhy/internal/report/text"
 	"netwhy/cmd/netwhy/internal/terminal"
@@ -34,6 +35,7 @@ func formats() []format {
 			return text.New(w, text.Options{Colour: colour, Lang: string(opt.Lang)})
 		}},
 		{"json", func(w io.Writer, _ *Options, _ bool) report.Sink { return json.New(w) }},
+		{"markdown", func(w io.Writer, opt *Options, _ bool) report.Sink { return markdown.New(w, string(opt.Lang)) }},
 		{"ndjson", func(w io.Writer, _ *Options, _ bool) report.Sink { return ndjson.New(w) }},
 	}
 }
