@@ -7,6 +7,7 @@ import (
 	"netwhy/analyze/proto/dhcp"
 	"netwhy/analyze/proto/dhcpv6"
 	"netwhy/analyze/proto/dns"
+	"netwhy/analyze/proto/dtls"
 	"netwhy/analyze/proto/ftp"
 	"netwhy/analyze/proto/http"
 	"netwhy/analyze/proto/http2"
@@ -35,6 +36,7 @@ func Protocols() []proto.Spec {
 		dns.MDNS(),
 		dns.Spec(),
 		dns.TCP(),
+		dtls.Spec(),
 		ftp.Spec(),
 		http.SSDP(),
 		http.Spec(),
