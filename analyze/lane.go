@@ -58,10 +58,11 @@ type lane struct {
 	seg     tcp.Segment
 	view    tcp.View
 	scope   proto.Scope
-	gone    []uint32     // slots unlinked in this batch
-	leaving []leaving    // connections that ended, by time
-	due     []uint32     // scratch of retireDue
-	past    packet.Frame // stands for the last frame of a connection that is retired
+	next    proto.Handover // of the analyzer that is called
+	gone    []uint32       // slots unlinked in this batch
+	leaving []leaving      // connections that ended, by time
+	due     []uint32       // scratch of retireDue
+	past    packet.Frame   // stands for the last frame of a connection that is retired
 
 	reading bool    // a segment is being delivered: its books come after
 	ended   []ended // exchanges that it completed
@@ -638,10 +639,14 @@ func (l *lane) sumUp(slot uint32, c *conversation, why proto.End, frame uint64) 
 	if c.socket != 0 {
 		k := l.sockets[c.socket]
 		k.end(l, slot, c, l.ending(c, why))
-		sum.App, sum.Name, sum.Attr = k.facts.App, k.facts.Name, k.facts.Attr
-		for _, key := range k.found {
-			l.found(slot, *l.pending[key])
-			delete(l.pending, key)
+		if k.facts != nil {
+			sum.App, sum.Name, sum.Attr = k.facts.App, k.facts.Name, k.facts.Attr
+		}
+		if k.more != nil {
+			for _, key := range k.more.found {
+				l.found(slot, *l.pending[key])
+				delete(l.pending, key)
+			}
 		}
 		l.sockets[c.socket] = nil
 		l.freeSockets = append(l.freeSockets, c.socket)

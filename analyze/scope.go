@@ -26,7 +26,11 @@ const maxPending = 1 << 18
 func (l *lane) setScope(slot uint32, c *conversation, k *socket) {
 	s := &l.scope
 	s.Conv, s.Copy, s.Pkt, s.Raw = slot, l.copy, l.pkt, l.raw
-	s.Facts, s.Next = &k.facts, &k.next
+	l.next = proto.Handover{}
+	if k.more != nil {
+		l.next = k.more.wrap
+	}
+	s.Facts, s.Next = k.facts, &l.next
 	if l.frame != nil {
 		s.At, s.FrameNo = l.frame.Time, l.frame.Number
 	}
@@ -61,7 +65,8 @@ func (l *lane) Report(s *proto.Scope, host netip.Addr, code finding.Code, v []fi
 		l.pending[key] = f
 		if key.slot != 0 {
 			k := l.sockets[l.table.at(key.slot).socket]
-			k.found = append(k.found, key)
+			x := k.extra()
+			x.found = append(x.found, key)
 		}
 	} else {
 		merge(f.Values, v, def.Metrics)

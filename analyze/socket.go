@@ -2,6 +2,8 @@ package analyze
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"netwhy/analyze/flow"
 	"netwhy/analyze/proto"
@@ -17,32 +19,55 @@ const (
 )
 
 // socket connects one conversation with the analyzer that reads it. Until one
-// says yes, the first bytes of both directions are kept and probed.
+// says yes, the first bytes of both directions are kept and probed. There may be
+// a million of them: what few need is kept apart.
 type socket struct {
 	spec     *proto.Spec // nil while probing
 	analyzer proto.Analyzer
-	facts    proto.Facts
-	next     proto.Handover
-	half     [2]half
-	ruled    []bool // specs that said no
-	first    flow.Dir
+	facts    *proto.Facts // nil while probing
+	half     [2]*half     // nil: nothing waits in this direction
+	ruled    [2]uint64    // specs that said no; those beyond the last bit are asked again
+	more     *more        // nil: none of it
+	first    flow.Dir     // who spoke first
+	seen     [2]bool      // directions that brought bytes
 	tries    uint8
-	inner    *socket // reads what the analyzer decrypted
-	found    []pendingKey
 	bad      bool // malformed bytes were reported
+	again    bool // the analyzer wishes that the rest be probed anew
+}
+
+// more is what few sockets need.
+type more struct {
+	wrap  proto.Handover // lets the analyzer hand on what it unwrapped
+	inner *socket        // reads that
+	found []pendingKey   // findings that grow
 }
 
 // half is what waits in one direction for the analyzer to use it.
 type half struct {
 	pending []byte
-	at      []mark // where in pending each segment begins
-	seen    bool
+	began   mark   // of pending[0]
+	at      []mark // where in pending the later segments begin
 }
 
 type mark struct {
 	offset int
 	time   int64
 	frame  uint64
+}
+
+func (k *socket) extra() *more {
+	if k.more == nil {
+		k.more = &more{}
+	}
+	return k.more
+}
+
+// waiting returns the bytes that wait in a direction.
+func (k *socket) waiting(dir flow.Dir) []byte {
+	if h := k.half[dir]; h != nil {
+		return h.pending
+	}
+	return nil
 }
 
 // listen returns the conversation's socket, made on the first payload.
@@ -73,26 +98,33 @@ func (k *socket) stream(l *lane, slot uint32, c *conversation, s *tcp.Segment, b
 }
 
 func (k *socket) bytes(l *lane, slot uint32, c *conversation, dir flow.Dir, b []byte, m mark) {
-	h := &k.half[dir]
-	if !k.half[0].seen && !k.half[1].seen {
-		k.first = dir
+	if !k.seen[dir] {
+		k.ruled = [2]uint64{} // the answer may tell what the question did not
+		if k.seen[dir] = true; !k.seen[dir.Reverse()] {
+			k.first = dir
+		}
 	}
-	if !h.seen {
-		clear(k.ruled) // the answer may tell what the question did not
-	}
-	h.seen = true
 	if k.analyzer == nil {
-		h.keep(b, m)
+		k.keep(dir, b, m)
 		k.probe(l, slot, c, proto.TCP)
 		return
 	}
 	k.offer(l, slot, c, dir, b, m)
 }
 
-// keep appends bytes to what is pending.
-func (h *half) keep(b []byte, m mark) {
-	m.offset = len(h.pending)
-	h.at = append(h.at, m)
+// keep appends bytes to what waits in a direction.
+func (k *socket) keep(dir flow.Dir, b []byte, m mark) {
+	h := k.half[dir]
+	if h == nil {
+		h = &half{}
+		k.half[dir] = h
+	}
+	if len(h.pending) == 0 {
+		h.began = m
+	} else {
+		m.offset = len(h.pending)
+		h.at = append(h.at, m)
+	}
 	h.pending = append(h.pending, b...)
 }
 
@@ -103,33 +135,37 @@ func (h *half) use(n int) {
 		return
 	}
 	h.pending = h.pending[:copy(h.pending, h.pending[n:])]
-	last := 0
+	past := 0
 	for i := range h.at {
-		h.at[i].offset -= n
-		if h.at[i].offset <= 0 {
-			last = i
+		if h.at[i].offset -= n; h.at[i].offset <= 0 {
+			h.began, past = h.at[i], i+1
 		}
 	}
-	h.at = h.at[:copy(h.at, h.at[last:])]
-	h.at[0].offset = 0
+	h.at = h.at[:copy(h.at, h.at[past:])]
+}
+
+// last is the segment that brought the last pending byte.
+func (h *half) last() mark {
+	if n := len(h.at); n > 0 {
+		return h.at[n-1]
+	}
+	return h.began
 }
 
 // probe asks the analyzers of a carrier about what is pending, those first that
 // know one of the ports.
 func (k *socket) probe(l *lane, slot uint32, c *conversation, carrier proto.Transport) {
-	if k.ruled == nil {
-		k.ruled = make([]bool, len(l.specs.all))
-	}
 	best, unsure := -1, false
 	for _, i := range l.specs.order(carrier, c.key.PortA, c.key.PortB) {
-		if k.ruled[i] {
+		bit, word := uint64(1)<<(i&63), &k.ruled[min(i>>6, 1)]
+		if i < 128 && *word&bit != 0 {
 			continue
 		}
 		spec := &l.specs.all[i]
 		v := k.ask(spec)
 		switch v {
 		case proto.No:
-			k.ruled[i] = true
+			*word |= bit
 		case proto.NeedMore:
 			unsure = true
 		case proto.Likely:
@@ -146,22 +182,22 @@ func (k *socket) probe(l *lane, slot uint32, c *conversation, carrier proto.Tran
 		}
 	}
 	k.tries++
-	full := k.tries >= probeTries || len(k.half[0].pending) >= probeBytes || len(k.half[1].pending) >= probeBytes
+	full := k.tries >= probeTries || len(k.waiting(0)) >= probeBytes || len(k.waiting(1)) >= probeBytes
 	switch {
 	case best >= 0 && (!unsure || full):
 		k.attach(l, slot, c, &l.specs.all[best])
-	case !unsure && k.half[0].seen && k.half[1].seen, full:
+	case !unsure && k.seen[0] && k.seen[1], full:
 		k.deafen(c)
 	case !unsure:
 		// Nobody recognised this direction; the answer may still tell.
-		clear(k.ruled)
+		k.ruled = [2]uint64{}
 	}
 }
 
 // ask probes each direction that has bytes; the better verdict counts.
 func (k *socket) ask(spec *proto.Spec) (v proto.Verdict) {
 	for _, dir := range [2]flow.Dir{k.first, k.first.Reverse()} {
-		if b := k.half[dir].pending; len(b) > 0 {
+		if b := k.waiting(dir); len(b) > 0 {
 			v = max(v, spec.Probe(dir, b))
 		}
 	}
@@ -171,14 +207,13 @@ func (k *socket) ask(spec *proto.Spec) (v proto.Verdict) {
 // deafen gives a conversation up: nobody knows what it says.
 func (k *socket) deafen(c *conversation) {
 	c.flags |= deaf
-	k.ruled = nil
-	k.half = [2]half{}
+	k.half = [2]*half{}
 }
 
 // forget takes back the socket of a conversation that nobody recognised.
 func (l *lane) forget(c *conversation) {
 	k := l.sockets[c.socket]
-	if c.socket == 0 || k.spec != nil || k.facts.App != "" || len(k.found) > 0 || k.inner != nil {
+	if c.socket == 0 || k.facts != nil {
 		return
 	}
 	l.sockets[c.socket] = nil
@@ -188,52 +223,58 @@ func (l *lane) forget(c *conversation) {
 
 // attach gives what is pending to an analyzer that said yes.
 func (k *socket) attach(l *lane, slot uint32, c *conversation, spec *proto.Spec) {
-	k.spec, k.analyzer, k.ruled = spec, spec.New(), nil
+	k.spec, k.analyzer = spec, spec.New()
+	if k.facts == nil {
+		k.facts = &proto.Facts{}
+	}
 	k.facts.App = spec.Name
-	k.next = proto.Handover{}
 	if spec.Wraps {
 		k.wrap(l, slot, c)
 	}
 	for _, dir := range [2]flow.Dir{k.first, k.first.Reverse()} {
-		h := &k.half[dir]
-		if len(h.pending) == 0 {
+		if len(k.waiting(dir)) == 0 {
 			continue
 		}
-		last := h.at[len(h.at)-1]
-		k.call(l, slot, c, dir, last)
+		k.call(l, slot, c, dir, k.half[dir].last())
 		if k.analyzer == nil {
 			return
 		}
 	}
 }
 
-// wrap lets the analyzer hand on what it unwrapped.
+// wrap lets the analyzer hand on what it unwrapped. Whoever reads that has the
+// scope meanwhile.
 func (k *socket) wrap(l *lane, slot uint32, c *conversation) {
-	k.next = proto.Handover{
+	x := k.extra()
+	inside := func(do func(inner *socket)) {
+		if x.inner == nil {
+			x.inner = &socket{}
+		}
+		scope, next := l.scope, l.next
+		do(x.inner)
+		l.scope, l.next = scope, next
+	}
+	x.wrap = proto.Handover{
 		Inner: func(dir flow.Dir, b []byte) {
-			k.within().bytes(l, slot, c, dir, b, mark{time: l.scope.At, frame: l.scope.FrameNo})
+			at := mark{time: l.scope.At, frame: l.scope.FrameNo}
+			inside(func(in *socket) { in.bytes(l, slot, c, dir, b, at) })
 		},
-		Lost: func(dir flow.Dir, n int) { k.within().lost(l, slot, c, dir, n, l.scope.At, l.scope.FrameNo) },
+		Lost: func(dir flow.Dir, n int) {
+			at, frame := l.scope.At, l.scope.FrameNo
+			inside(func(in *socket) { in.lost(l, slot, c, dir, n, at, frame) })
+		},
 	}
-}
-
-func (k *socket) within() *socket {
-	if k.inner == nil {
-		k.inner = &socket{}
-	}
-	return k.inner
 }
 
 // offer gives new bytes to the analyzer, in place where nothing is pending.
 func (k *socket) offer(l *lane, slot uint32, c *conversation, dir flow.Dir, b []byte, m mark) {
-	h := &k.half[dir]
-	if len(h.pending) > 0 {
-		h.keep(b, m)
+	if len(k.waiting(dir)) > 0 {
+		k.keep(dir, b, m)
 		k.call(l, slot, c, dir, m)
 		return
 	}
 	l.carries(k.spec, m.frame)
-	for len(b) > 0 && k.analyzer != nil && !k.next.Again {
+	for len(b) > 0 && k.analyzer != nil && !k.again {
 		used := k.data(l, slot, c, dir, b, m, m)
 		if used == 0 {
 			break
@@ -245,10 +286,10 @@ func (k *socket) offer(l *lane, slot uint32, c *conversation, dir flow.Dir, b []
 
 // call offers what is pending until the analyzer uses no more of it.
 func (k *socket) call(l *lane, slot uint32, c *conversation, dir flow.Dir, now mark) {
-	h := &k.half[dir]
+	h := k.half[dir]
 	l.carries(k.spec, now.frame)
-	for len(h.pending) > 0 && k.analyzer != nil && !k.next.Again {
-		used := k.data(l, slot, c, dir, h.pending, h.at[0], now)
+	for len(h.pending) > 0 && k.analyzer != nil && !k.again {
+		used := k.data(l, slot, c, dir, h.pending, h.began, now)
 		if used == 0 {
 			break
 		}
@@ -259,7 +300,6 @@ func (k *socket) call(l *lane, slot uint32, c *conversation, dir flow.Dir, now m
 
 // rest keeps what was not used, and acts on the analyzer's wish to hand over.
 func (k *socket) rest(l *lane, slot uint32, c *conversation, dir flow.Dir, b []byte, m mark) {
-	h := &k.half[dir]
 	if k.analyzer == nil {
 		if k.spec == nil || !k.isInner(l, c) {
 			k.deafen(c)
@@ -267,17 +307,18 @@ func (k *socket) rest(l *lane, slot uint32, c *conversation, dir flow.Dir, b []b
 		return
 	}
 	if len(b) > 0 {
-		h.keep(b, m)
+		k.keep(dir, b, m)
 	}
-	if k.next.Again {
+	if k.again {
 		k.close(l, slot, c, proto.Closed)
-		k.spec, k.analyzer, k.next = nil, nil, proto.Handover{}
-		if len(h.pending) > 0 {
+		k.spec, k.analyzer, k.again, k.tries, k.ruled = nil, nil, false, 0, [2]uint64{}
+		k.seen[dir.Reverse()] = len(k.waiting(dir.Reverse())) > 0
+		if len(k.waiting(dir)) > 0 {
 			k.probe(l, slot, c, proto.TCP)
 		}
 		return
 	}
-	if len(h.pending) > proto.MaxBuffered {
+	if len(k.waiting(dir)) > proto.MaxBuffered {
 		k.malformed(l, "message longer than an analyzer may keep")
 		k.detach()
 		k.deafen(c)
@@ -303,6 +344,7 @@ func (k *socket) data(l *lane, slot uint32, c *conversation, dir flow.Dir, b []b
 		}
 	}()
 	used, err := k.analyzer.Data(&l.scope, dir, b)
+	k.again = l.next.Again
 	if err != nil {
 		k.malformed(l, err.Error())
 		k.detach()
@@ -321,10 +363,11 @@ func (k *socket) datagram(l *lane, slot uint32, c *conversation, dir flow.Dir, b
 			return
 		}
 		k.first = dir
-		k.half = [2]half{}
-		k.half[dir] = half{pending: b, at: []mark{m}, seen: true}
+		k.seen[dir] = true
+		k.half = [2]*half{}
+		k.half[dir] = &half{pending: b, began: m}
 		k.probe(l, slot, c, proto.UDP)
-		k.half = [2]half{}
+		k.half = [2]*half{}
 		c.flags &^= deaf
 		return
 	}
@@ -352,8 +395,7 @@ func (k *socket) gap(l *lane, slot uint32, c *conversation, s *tcp.Segment, n ui
 }
 
 func (k *socket) lost(l *lane, slot uint32, c *conversation, dir flow.Dir, n int, at int64, frame uint64) {
-	h := &k.half[dir]
-	h.pending, h.at = h.pending[:0], h.at[:0]
+	k.half[dir] = nil
 	if k.analyzer == nil {
 		return // what follows is probed as it comes
 	}
@@ -386,27 +428,30 @@ func (k *socket) malformed(l *lane, reason string) {
 
 // end closes the analyzer for good.
 func (k *socket) end(l *lane, slot uint32, c *conversation, why proto.End) {
-	if k.inner != nil {
-		k.inner.end(l, slot, c, why)
-		if k.inner.facts.App != "" {
-			k.facts.App = k.inner.facts.App
-		}
-		if k.facts.Name == "" {
-			k.facts.Name = k.inner.facts.Name
-		}
-		for key, v := range k.inner.facts.Attr {
-			k.setAttr(key, v)
-		}
-		k.found = append(k.found, k.inner.found...)
+	if k.more != nil && k.more.inner != nil {
+		k.adopt(l, slot, c, why)
 	}
 	if k.analyzer != nil {
 		k.close(l, slot, c, why)
 	}
 }
 
-func (k *socket) setAttr(key, v string) {
-	s := proto.Scope{Facts: &k.facts}
-	s.Attr(key, v)
+// adopt ends the analyzer of what was unwrapped and takes over what it found.
+func (k *socket) adopt(l *lane, slot uint32, c *conversation, why proto.End) {
+	in := k.more.inner
+	in.end(l, slot, c, why)
+	if in.more != nil {
+		k.more.found = append(k.more.found, in.more.found...)
+	}
+	if in.facts == nil {
+		return
+	}
+	k.facts.App = in.facts.App
+	s := proto.Scope{Facts: k.facts}
+	s.Name(in.facts.Name)
+	for _, key := range slices.Sorted(maps.Keys(in.facts.Attr)) {
+		s.Attr(key, in.facts.Attr[key])
+	}
 }
 
 func (k *socket) close(l *lane, slot uint32, c *conversation, why proto.End) {
