@@ -130,10 +130,10 @@ func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 		}
 		r, ok := parse(b)
 		if !ok {
-			if first && a.session.Client == nil {
+			if first && b[0] >= handshake.RecordChangeCipher && b[0] < 64 {
 				s.Malformed("bytes that are no DTLS record")
 			}
-			break // STUN and RTP share the port (RFC 7983)
+			break // STUN, TURN and RTP may share the port and have other first bytes (RFC 7983)
 		}
 		a.record(s, dir, &r)
 		b = b[min(r.size, len(b)):]

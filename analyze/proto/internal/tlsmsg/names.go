@@ -23,6 +23,8 @@ func VersionName(v uint16) string {
 		return "TLS 1.3"
 	case DTLS10:
 		return "DTLS 1.0"
+	case 0x0100:
+		return "DTLS 1.0 (OpenSSL before 0.9.8f)"
 	case DTLS12:
 		return "DTLS 1.2"
 	case DTLS13:
