@@ -116,7 +116,7 @@ func (t *Tracker) inOrder(c *connection, d flow.Dir, s *Segment, seq, end uint32
 
 // hand gives the handler bytes from..to of the payload of s.
 func (t *Tracker) hand(c *connection, s *Segment, from, to uint32) {
-	have := min(to, uint32(len(s.Data)))
+	have := min(to, captured(s))
 	t.busy = true
 	if from < have {
 		t.h.Deliver(c.conv, s, s.Data[from:have:have])
@@ -210,10 +210,10 @@ func (t *Tracker) hold(c *connection, d flow.Dir, s *Segment, seq, end uint32, v
 func (t *Tracker) keep(c *connection, f *half, prev uint32, s *Segment, start, seq, end uint32) uint32 {
 	for before(seq, end) {
 		var data []byte
-		if at := seq - start; at < uint32(len(s.Data)) && f.flags&unwanted == 0 {
-			data = s.Data[at:min(uint32(len(s.Data)), end-start, at+blockSize)]
+		if at := seq - start; at < captured(s) && f.flags&unwanted == 0 {
+			data = s.Data[at:min(captured(s), end-start, at+blockSize)]
 		}
-		stop := seq + uint32(len(data))
+		stop := seq + length(data)
 		if len(data) == 0 {
 			stop = end
 			if prev != 0 { // ranges without bytes grow together
@@ -257,10 +257,10 @@ func (t *Tracker) keep(c *connection, f *half, prev uint32, s *Segment, start, s
 
 // differs tells whether the bytes from..to of s are not those that wait in n.
 func (t *Tracker) differs(n *node, s *Segment, start, from, to uint32) bool {
-	if n.block == 0 || from-start >= uint32(len(s.Data)) {
+	if n.block == 0 || from-start >= captured(s) {
 		return false
 	}
-	a := s.Data[from-start : min(uint32(len(s.Data)), to-start)]
+	a := s.Data[from-start : min(captured(s), to-start)]
 	b := t.bytes.at(n.block).b[from-n.seq : to-n.seq]
 	return !bytes.Equal(a, b[:len(a)])
 }
@@ -305,4 +305,11 @@ func min32(a, b uint32) uint32 {
 		return a
 	}
 	return b
+}
+
+// captured is the number of payload bytes that are there.
+func captured(s *Segment) uint32 { return length(s.Data) }
+
+func length(b []byte) uint32 {
+	return uint32(len(b)) //nolint:gosec // a packet is far below 4 GiB
 }

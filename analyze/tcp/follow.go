@@ -22,8 +22,8 @@ func (t *Tracker) Segment(r Ref, s *Segment, v *View) Marks {
 		c.view(f, b, 0, v)
 		return s.reset()
 	}
-	m := t.judge(c, f, b, s)
-	t.learn(c, f, b, s, m, v)
+	m := c.judge(f, b, s)
+	t.learn(f, b, s, m, v)
 	t.accept(c, s, v)
 	c.progress(s)
 	c.view(f, b, m, v)
@@ -80,7 +80,7 @@ func (c *connection) begin(f, b *half, s *Segment) {
 const listBound = 10_000
 
 // learn takes what the segment tells into the state.
-func (t *Tracker) learn(c *connection, f, b *half, s *Segment, m Marks, v *View) {
+func (t *Tracker) learn(f, b *half, s *Segment, m Marks, v *View) {
 	size := s.Len
 	if f.out < listBound {
 		size += phantom(s.Flags)
@@ -120,7 +120,7 @@ func (t *Tracker) learn(c *connection, f, b *half, s *Segment, m Marks, v *View)
 		f.flags &^= overAcked
 	}
 	if s.Flags&FlagACK != 0 {
-		t.acknowledge(c, f, b, s, v)
+		t.acknowledge(b, s, v)
 	}
 	f.window, f.acked, f.ackedAt = s.Window, s.Ack, s.Time
 	f.flags &^= synWindow
@@ -130,14 +130,17 @@ func (t *Tracker) learn(c *connection, f, b *half, s *Segment, m Marks, v *View)
 	f.flags |= hasWindow
 	if size > 0 {
 		f.out = min(f.out, listBound) + 1
-		t.remember(c, f, s, end, m)
+		t.remember(f, s, end, m)
 	}
 }
 
 // acknowledge takes the acknowledgement number: what it covers of the other
-// direction is forgotten, and the youngest covered segment that was sent once
-// gives a round trip.
-func (t *Tracker) acknowledge(c *connection, f, b *half, s *Segment, v *View) {
+// direction is forgotten, and the youngest segment of that gives a round trip,
+// unless one of them was sent again or waited for one that was (Karn's rule).
+func (t *Tracker) acknowledge(b *half, s *Segment, v *View) {
+	if s.Flags&FlagRST != 0 {
+		return // its number may be anything (RFC 9293, 3.5.2)
+	}
 	if b.flags&hasLimit == 0 || before(b.limit, s.Ack) {
 		if b.flags&hasLimit != 0 {
 			v.Acked = s.Ack - b.limit
@@ -145,21 +148,22 @@ func (t *Tracker) acknowledge(c *connection, f, b *half, s *Segment, v *View) {
 		b.limit = s.Ack
 		b.flags |= hasLimit
 	}
+	again := uint32(0)
 	for i := b.head; i != 0; {
 		n := t.nodes.at(i)
 		if before(s.Ack, n.end) {
 			break
 		}
-		if n.block&nodeAgain == 0 {
-			v.RTT, v.RTTFrame = s.Time-n.time, n.frame
-		} else {
-			v.RTT, v.RTTFrame = 0, 0
-		}
+		again |= n.block
+		v.RTT, v.RTTFrame = s.Time-n.time, n.frame
 		b.head = n.next
 		t.nodes.put(i)
 		b.kept--
 		b.out = max(b.out, 1) - 1
 		i = b.head
+	}
+	if again&nodeAgain != 0 || v.RTT <= 0 { // 0 or less: time went back
+		v.RTT, v.RTTFrame = 0, 0
 	}
 	if b.head == 0 {
 		b.tail = 0
@@ -170,11 +174,11 @@ func (t *Tracker) acknowledge(c *connection, f, b *half, s *Segment, v *View) {
 }
 
 // remember keeps a segment until it is acknowledged.
-func (t *Tracker) remember(c *connection, f *half, s *Segment, end uint32, m Marks) {
+func (t *Tracker) remember(f *half, s *Segment, end uint32, m Marks) {
 	if m.Has(Again | OutOfOrder | KeepAlive) {
 		for i := f.head; i != 0; {
 			n := t.nodes.at(i)
-			if before(s.Seq, n.end) && before(n.seq, end) {
+			if before(s.Seq, n.end) {
 				n.block |= nodeAgain
 			}
 			i = n.next

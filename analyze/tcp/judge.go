@@ -8,7 +8,7 @@ const (
 )
 
 // judge says of a segment what Wireshark would, before it changes what is known.
-func (t *Tracker) judge(c *connection, f, b *half, s *Segment) Marks {
+func (c *connection) judge(f, b *half, s *Segment) Marks {
 	var m Marks
 	if c.flags&reusedPorts != 0 {
 		c.flags &^= reusedPorts
@@ -41,7 +41,8 @@ func (t *Tracker) judge(c *connection, f, b *half, s *Segment) Marks {
 	if sameAck && s.Window != 0 && s.Window != f.window {
 		m |= WindowUpdate
 	}
-	if s.Len > 0 && control == 0 && m&ZeroWindowProbe == 0 && b.scale != unknownScale && b.flags&hasWindow != 0 && end == b.acked+b.scaled() {
+	if s.Len > 0 && control == 0 && m&ZeroWindowProbe == 0 && b.scale != unknownScale &&
+		b.flags&hasWindow != 0 && end == b.acked+b.scaled() {
 		m |= WindowFull
 	}
 	if sameAck && s.Window != 0 && s.Window == f.window && b.flags&lastKeepAlive != 0 {
@@ -66,8 +67,7 @@ func (t *Tracker) judge(c *connection, f, b *half, s *Segment) Marks {
 	return m
 }
 
-// again tells the kinds of a segment below the highest one apart. Where time goes
-// back Wireshark takes the difference for a very long time, and so does this.
+// again tells the kinds of a segment below the highest one apart.
 func (c *connection) again(f, b *half, s *Segment, end uint32) Marks {
 	window := int64(reorderWindow)
 	if c.irtt != 0 {
@@ -78,9 +78,9 @@ func (c *connection) again(f, b *half, s *Segment, end uint32) Marks {
 		return SpuriousRetransmission | Retransmission
 	case f.next == 0 || !before(s.Seq, f.next) || s.Len > 1 && s.Seq == f.next-1:
 		return 0
-	case (b.dups >= 2 || b.flags&overAcked != 0) && b.acked == s.Seq && uint64(s.Time-b.ackedAt) < fastWindow:
+	case (b.dups >= 2 || b.flags&overAcked != 0) && b.acked == s.Seq && within(s.Time-b.ackedAt, fastWindow):
 		return FastRetransmission | Retransmission
-	case uint64(s.Time-f.nextAt) < uint64(window) && end != f.next:
+	case within(s.Time-f.nextAt, window) && end != f.next:
 		return OutOfOrder
 	}
 	return Retransmission
@@ -93,4 +93,10 @@ func (f *half) beyond(ack uint32) bool {
 		return f.edge != 0 && before(f.edge, ack)
 	}
 	return f.next != 0 && before(f.next, ack) && f.dups == 0 && f.flags&overAcked == 0
+}
+
+// within compares times as Wireshark does: where time goes back it takes the
+// difference, and a negative round trip, for a very long time.
+func within(d, window int64) bool {
+	return uint64(d) < uint64(window) //nolint:gosec // the wrap is meant
 }

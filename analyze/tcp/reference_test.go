@@ -53,8 +53,9 @@ type reference struct {
 	seen  [2]uint64  // bytes given
 }
 
-func newReference(t testing.TB, exact bool) *reference {
-	return &reference{t: t, exact: exact}
+func newReference(tb testing.TB, exact bool) *reference {
+	tb.Helper()
+	return &reference{t: tb, exact: exact}
 }
 
 // What stands for a byte that is not known.
@@ -124,9 +125,9 @@ func (r *reference) Gap(_ uint32, s *tcp.Segment, n uint32) {
 }
 
 // run follows the plans through a Tracker, and checks as it goes.
-func run(t testing.TB, plans []plan, l tcp.Limits, exact bool) *reference {
-	t.Helper()
-	r := newReference(t, exact)
+func run(tb testing.TB, plans []plan, l tcp.Limits, exact bool) *reference {
+	tb.Helper()
+	r := newReference(tb, exact)
 	tr := tcp.NewTracker(l, r)
 	c := tr.Open(1)
 	var v tcp.View
@@ -145,24 +146,24 @@ func run(t testing.TB, plans []plan, l tcp.Limits, exact bool) *reference {
 		fresh := r.sent(p, s)
 		tr.Segment(c, s, &v)
 		if exact && int(v.New) > fresh {
-			t.Fatalf("segment %d of %+v: New %d, want at most %d (pos %d)", i, plans, v.New, fresh, before.pos)
+			tb.Fatalf("segment %d of %+v: New %d, want at most %d (pos %d)", i, plans, v.New, fresh, before.pos)
 		}
 		if exact {
 			r.stalled(p.dir)
 		}
 		_, segs, held := tr.Load()
 		if l.Total > 0 && held > l.Total || l.Segments > 0 && segs > 2*l.Segments+l.Connection/2048 {
-			t.Fatalf("%d segments and %d bytes held", segs, held)
+			tb.Fatalf("%d segments and %d bytes held", segs, held)
 		}
 	}
 	tr.Close(c)
 	for d := range r.seen {
 		if r.seen[d] > sent[d] {
-			t.Fatalf("%d bytes delivered of %d sent", r.seen[d], sent[d])
+			tb.Fatalf("%d bytes delivered of %d sent", r.seen[d], sent[d])
 		}
 	}
 	if conns, segs, held := tr.Load(); conns != 0 || segs != 0 || held != 0 {
-		t.Fatalf("after Close: %d connections, %d segments, %d bytes held", conns, segs, held)
+		tb.Fatalf("after Close: %d connections, %d segments, %d bytes held", conns, segs, held)
 	}
 	return r
 }

@@ -99,4 +99,4 @@ var CounterNames = [...]string{ //nolint:gochecknoglobals // constant table
 const Again = Retransmission | FastRetransmission | SpuriousRetransmission
 
 // Has reports whether any of the given marks is set.
-func (m Marks) Has(any Marks) bool { return m&any != 0 }
+func (m Marks) Has(these Marks) bool { return m&these != 0 }

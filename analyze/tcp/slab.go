@@ -60,8 +60,8 @@ type node struct {
 	block uint32 // of its bytes; 0: none kept. In the list of segments: nodeAgain
 }
 
-// nodeAgain in node.block: the segment was sent again, so its acknowledgement
-// measures nothing (Karn's rule).
+// nodeAgain in node.block: the segment, or one before it, was sent again, so that
+// its acknowledgement measures nothing (Karn's rule).
 const nodeAgain = 1
 
 // nodeSlab holds nodes. Number 0 is never given.

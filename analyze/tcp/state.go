@@ -65,11 +65,15 @@ const (
 )
 
 // before reports whether a comes before b in sequence space (RFC 9293, 3.4).
-func before(a, b uint32) bool { return int32(a-b) < 0 }
+func before(a, b uint32) bool {
+	return int32(a-b) < 0 //nolint:gosec // the wrap is meant
+}
 
 // after reports whether a comes after b. Of two numbers half the space apart each
 // is before the other, and none after it.
-func after(a, b uint32) bool { return int32(a-b) > 0 }
+func after(a, b uint32) bool {
+	return int32(a-b) > 0 //nolint:gosec // the wrap is meant
+}
 
 // phantom is the number of sequence numbers that the flags take. Wireshark gives
 // SYN and FIN together one.

@@ -229,7 +229,13 @@ func TestRoundTrip(t *testing.T) {
 	if v := do(410, down, 500, 120, 0); v.RTT != 0 || v.Acked != 10 {
 		t.Errorf("a sample of a segment sent twice: %+v", v)
 	}
-	if v := do(420, up, 120, 500, 30); v.InFlight != 30 || v.New != 30 || v.PeerWindow != 500 {
+	do(411, up, 120, 500, 10)
+	do(412, up, 140, 500, 10)
+	do(600, up, 130, 500, 10)
+	if v := do(610, down, 500, 150, 0); v.RTT != 0 || v.Acked != 30 {
+		t.Errorf("a sample of a segment that waited for one sent again: %+v", v)
+	}
+	if v := do(620, up, 150, 500, 30); v.InFlight != 30 || v.New != 30 || v.PeerWindow != 500 {
 		t.Errorf("%+v", v)
 	}
 }

@@ -116,8 +116,8 @@ func (t *Tracker) Want(r Ref, dir flow.Dir, on bool) {
 	}
 }
 
-// Open connections, remembered segments and held bytes, for those who watch the
-// memory.
+// Load is the number of open connections, of segments and ranges remembered and
+// of bytes held.
 func (t *Tracker) Load() (connections, segments, held int) {
 	return t.conns.used, t.nodes.used, t.bytes.used * blockSize
 }
