@@ -153,7 +153,7 @@ func (a *analyzer) message(s *proto.Scope, dir flow.Dir, b []byte, began int64, 
 	if (dir == flow.ToServer) == m.response() {
 		client, resolver = resolver, client
 	}
-	a.facts(s, resolver, &m)
+	a.facts(s, resolver)
 	if isMulticast(client, resolver) || m.opcode() != opQuery || s.Duplicate() && !m.response() {
 		return // nobody has to answer, nobody asked for a name, or it was the capture point that asked again
 	}
@@ -164,7 +164,7 @@ func (a *analyzer) message(s *proto.Scope, dir flow.Dir, b []byte, began int64, 
 	}
 }
 
-func (a *analyzer) facts(s *proto.Scope, resolver netip.AddrPort, m *message) {
+func (a *analyzer) facts(s *proto.Scope, resolver netip.AddrPort) {
 	switch resolver.Port() {
 	case portMDNS:
 		s.App("mdns")
@@ -172,10 +172,6 @@ func (a *analyzer) facts(s *proto.Scope, resolver netip.AddrPort, m *message) {
 		s.App("llmnr")
 	default:
 		s.App("dns")
-	}
-	if m.questions > 0 && s.Facts != nil && s.Facts.Attr == nil {
-		s.Attr("dns.name", string(m.name()))
-		s.Attr("dns.type", typeName(m.qtype))
 	}
 }
 
