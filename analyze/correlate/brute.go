@@ -65,7 +65,7 @@ type tries struct {
 	failures, successes, after uint64
 	users                      map[string]struct{}
 	user                       string
-	ev                         finding.Evidence
+	ev                         evidence
 	guessed                    bool
 }
 
@@ -105,7 +105,7 @@ func (l *logins) Event(_ *Out, e *proto.Event) {
 		return
 	}
 	t.failures++
-	t.ev.Add(e.Frame, e.Time)
+	t.ev.add(e.Frame, e.Time, e.Time)
 }
 
 // Conn does nothing: logins are told by events.
@@ -118,14 +118,14 @@ func (l *logins) End(o *Out) {
 		if t.failures < repeatedFailures {
 			continue
 		}
-		span := float64(t.ev.End-t.ev.Start) / second
+		span := t.ev.seconds()
 		rate := float64(t.failures) * 60 / max(span, 1)
 		code := LoginFailures
 		if len(t.users) >= sprayedUsers && t.failures > t.successes {
 			code = LoginSpray
 		}
 		o.Emit(finding.Finding{
-			Code: code, Severity: finding.Notice, Host: k.client, Evidence: t.ev,
+			Code: code, Severity: finding.Notice, Host: k.client, Evidence: t.ev.done(),
 			Values: []finding.Value{
 				finding.Text(k.protocol), finding.Text(k.server.String()), finding.Num(t.failures), finding.Num(t.successes),
 				finding.Num(t.after), finding.Num(len(t.users)), finding.Text(t.user), finding.Num(span), finding.Num(rate), flag(t.guessed),

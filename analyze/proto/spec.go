@@ -51,7 +51,7 @@ type Spec struct {
 	// Quoted takes the UDP payload that an ICMP error quotes, if the port is
 	// one of Ports: for counters, since Wireshark reads it too. nil: not wanted.
 	Quoted func(s *Scope, b []byte)
-	Codes []finding.Def
+	Codes  []finding.Def
 }
 
 // End tells an analyzer why its conversation is over.

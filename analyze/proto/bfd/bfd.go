@@ -1,0 +1,96 @@
+// Package bfd reads Bidirectional Forwarding Detection (RFC 5880, RFC 5881): when
+// a session goes down, and why.
+package bfd
+
+import (
+	"encoding/binary"
+
+	"netwhy/analyze/finding"
+	"netwhy/analyze/flow"
+	"netwhy/analyze/proto"
+)
+
+// Down is reported when a system tells that its session went down.
+const Down finding.Code = "bfd.down"
+
+// Spec declares the analyzer.
+func Spec() proto.Spec {
+	return proto.Spec{
+		Name: "bfd", Doc: "Bidirectional Forwarding Detection, RFC 5880",
+		Carrier: proto.UDP, Ports: []uint16{3784, 4784, 6784}, Weak: true,
+		Probe: func(_ flow.Dir, b []byte) proto.Verdict {
+			if len(b) >= headLen && b[0]>>5 == 1 && int(b[3]) >= headLen && int(b[3]) <= len(b) && b[2] > 0 {
+				return proto.Certain
+			}
+			return proto.No
+		},
+		New: func() proto.Analyzer { return &analyzer{} },
+		Codes: []finding.Def{{
+			Code: Down, Severity: finding.Notice,
+			Doc: "A system told that its session, which was up, is down (RFC 5880, 6.8.6). The diagnostic says why; routing protocols that rely on it drop their neighbour.",
+			Metrics: []finding.Metric{
+				{Name: "diagnostic", Doc: "number (RFC 5880, 4.1)"},
+				{Name: "reason", Text: true, Doc: "its meaning"},
+				{Name: "admin", Merge: finding.Max, Doc: "1 when it was switched off on purpose"},
+				{Name: "up_seconds", Merge: finding.Min, Doc: "how long it was seen up before"},
+				{Name: "times", Merge: finding.Sum, Doc: "times that it went down"},
+			},
+		}},
+	}
+}
+
+const (
+	headLen = 24
+	// States (RFC 5880, 4.1).
+	adminDown, down, up = 0, 1, 3
+)
+
+type analyzer struct {
+	states [2]sender
+}
+
+type sender struct {
+	state byte
+	known bool
+	since int64
+	disc  uint32
+}
+
+// Data takes one control packet.
+func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
+	if len(b) < headLen || s.Duplicate() {
+		return len(b), nil
+	}
+	x, state, diag := &a.states[dir], b[1]>>6, b[0]&31
+	disc := binary.BigEndian.Uint32(b[4:])
+	if x.known && x.disc == disc && x.state == up && (state == down || state == adminDown) {
+		admin := 0
+		if state == adminDown {
+			admin = 1
+		}
+		s.Report(Down, finding.Num(diag), finding.Text(reason(diag)), finding.Num(admin),
+			finding.Num(float64(s.Now()-x.since)/1e9), finding.Num(1))
+	}
+	if !x.known || x.state != state {
+		x.since = s.Now()
+	}
+	x.known, x.state, x.disc = true, state, disc
+	return len(b), nil
+}
+
+func reason(diag byte) string {
+	names := [...]string{
+		"none given", "detection time expired", "echo failed", "neighbour signalled down", "forwarding plane reset",
+		"path down", "concatenated path down", "administratively down", "reverse concatenated path down",
+	}
+	if int(diag) < len(names) {
+		return names[diag]
+	}
+	return "other"
+}
+
+// Gap does nothing: there is no stream.
+func (*analyzer) Gap(*proto.Scope, flow.Dir, int) error { return nil }
+
+// End does nothing: what is said is said.
+func (*analyzer) End(*proto.Scope, proto.End) {}

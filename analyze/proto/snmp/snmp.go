@@ -1,0 +1,195 @@
+// Package snmp reads the Simple Network Management Protocol (RFC 3416, RFC 1157):
+// errors, agents that do not answer, and how much longer than the question the
+// answers are.
+package snmp
+
+import (
+	"strconv"
+
+	"netwhy/analyze/finding"
+	"netwhy/analyze/flow"
+	"netwhy/analyze/proto"
+	"netwhy/analyze/proto/internal/ask"
+	"netwhy/analyze/proto/internal/ber"
+)
+
+// Codes of findings.
+const (
+	Error    finding.Code = "snmp.error"
+	NoAnswer finding.Code = "snmp.no-answer"
+	Trap     finding.Code = "snmp.trap"
+)
+
+// Spec declares the analyzer.
+func Spec() proto.Spec {
+	return proto.Spec{
+		Name: "snmp", Doc: "Simple Network Management Protocol, RFC 3416",
+		Carrier: proto.UDP, Ports: []uint16{161, 162},
+		Probe: probe,
+		New:   func() proto.Analyzer { return &analyzer{book: ask.Book{Protocol: "snmp"}} },
+		Codes: []finding.Def{
+			{
+				Code: Error, Severity: finding.Info,
+				Doc: "An agent answered with an error status (RFC 3416, 3); noSuchName ends a walk of version 1 and is normal.",
+				Metrics: []finding.Metric{
+					{Name: "status", Text: true, Doc: "name of the status"},
+					{Name: "errors", Merge: finding.Sum, Doc: "such answers"},
+				},
+			},
+			{
+				Code: NoAnswer, Severity: finding.Notice,
+				Doc: "Requests to an agent have no answer, five seconds long or after a repetition: wrong community (RFC 1157, 4.1: agents stay silent), access list, or no agent.",
+				Metrics: []finding.Metric{
+					{Name: "requests", Merge: finding.Sum, Doc: "requests without answer"},
+					{Name: "answered", Merge: finding.Max, Doc: "requests of the conversation that were answered"},
+					{Name: "version", Text: true, Doc: "1, 2c or 3"},
+				},
+			},
+			{
+				Code: Trap, Severity: finding.Info,
+				Doc:     "A device reported an event of its own (RFC 3416, 4.2.6).",
+				Metrics: []finding.Metric{{Name: "traps", Merge: finding.Sum, Doc: "traps and informs"}},
+			},
+		},
+	}
+}
+
+// Tags of PDUs (RFC 3416, 3).
+const (
+	get, getNext, response, set = 0xa0, 0xa1, 0xa2, 0xa3
+	trap1, bulk, inform, trap2  = 0xa4, 0xa5, 0xa6, 0xa7
+	report                      = 0xa8
+	version3                    = 3
+	patience                    = 5_000_000_000
+)
+
+type message struct {
+	version int64
+	pdu     byte
+	id      uint64
+	status  int64
+}
+
+// parse reads as far as the error status; datagrams that were cut are read too.
+func parse(b []byte) (m message, ok bool) {
+	v, _, ok := ber.Head(b)
+	if !ok || v.Tag != ber.Sequence {
+		return m, false
+	}
+	body, rest, ok := ber.Want(v.Body, ber.Integer)
+	if !ok || len(body) != 1 || body[0] == 2 || body[0] > version3 {
+		return m, false
+	}
+	m.version = ber.Int(body)
+	if m.version == version3 {
+		body, _, ok = ber.Want(rest, ber.Sequence) // RFC 3412, 6: id, size, flags, model
+		if !ok {
+			return m, false
+		}
+		id, _, ok := ber.Want(body, ber.Integer)
+		m.id = uint64(ber.Int(id))
+		m.pdu = version3
+		return m, ok
+	}
+	_, rest, ok = ber.Want(rest, ber.OctetString)
+	if !ok {
+		return m, false
+	}
+	p, _, ok := ber.Head(rest)
+	if !ok || p.Tag < get || p.Tag > report {
+		return m, false
+	}
+	m.pdu = p.Tag
+	if p.Tag == trap1 {
+		return m, true
+	}
+	id, rest, ok := ber.Want(p.Body, ber.Integer)
+	if !ok {
+		return m, false
+	}
+	status, _, ok := ber.Want(rest, ber.Integer)
+	m.id, m.status = uint64(ber.Int(id)), ber.Int(status)
+	return m, ok
+}
+
+func probe(_ flow.Dir, b []byte) proto.Verdict {
+	if _, ok := parse(b); ok {
+		return proto.Certain
+	}
+	return proto.No
+}
+
+type analyzer struct {
+	book     ask.Book
+	answered uint64
+	version  string
+}
+
+// Data takes one message.
+func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
+	m, ok := parse(b)
+	if !ok {
+		s.Malformed("not an SNMP message")
+		return len(b), nil
+	}
+	if s.Duplicate() {
+		return len(b), nil
+	}
+	a.version = [...]string{"1", "2c", "", "3"}[m.version]
+	switch m.pdu {
+	case get, getNext, bulk, set:
+		a.book.Ask(s, m.id, verb(m.pdu), len(b))
+	case version3:
+		if dir == flow.ToServer {
+			a.book.Ask(s, m.id, "encrypted or v3", len(b))
+		} else if _, _, ok := a.book.Answer(s, m.id, "", false, len(b)); ok {
+			a.answered++
+		}
+	case response, report:
+		if _, _, ok := a.book.Answer(s, m.id, status(m.status), m.status != 0 && m.status != noSuchName, len(b)); ok {
+			a.answered++
+		}
+		if m.status != 0 && m.pdu == response {
+			s.Report(Error, finding.Text(status(m.status)), finding.Num(1))
+		}
+	case trap1, trap2, inform:
+		s.Report(Trap, finding.Num(1))
+	}
+	return len(b), nil
+}
+
+func verb(pdu byte) string {
+	switch pdu {
+	case getNext:
+		return "get-next"
+	case bulk:
+		return "get-bulk"
+	case set:
+		return "set"
+	}
+	return "get"
+}
+
+const noSuchName = 2
+
+func status(n int64) string {
+	names := [...]string{
+		"noError", "tooBig", "noSuchName", "badValue", "readOnly", "genErr", "noAccess", "wrongType", "wrongLength",
+		"wrongEncoding", "wrongValue", "noCreation", "inconsistentValue", "resourceUnavailable", "commitFailed", "undoFailed",
+		"authorizationError", "notWritable", "inconsistentName",
+	}
+	if n >= 0 && int(n) < len(names) {
+		return names[n]
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// Gap does nothing: there is no stream.
+func (*analyzer) Gap(*proto.Scope, flow.Dir, int) error { return nil }
+
+// End tells what has no answer.
+func (a *analyzer) End(s *proto.Scope, _ proto.End) {
+	a.book.GiveUp(s, patience, func(at *proto.Scope, _ *ask.Request, _ int64) {
+		at.Report(NoAnswer, finding.Num(1), finding.Num(a.answered), finding.Text(a.version))
+	})
+}
