@@ -178,6 +178,7 @@ const (
 	factCount      = "count"
 	factFlows      = "flows"
 	factHosts      = "hosts"
+	factFindings   = "findings"
 	factFirstFrame = "first_frame"
 	factLastFrame  = "last_frame"
 	factSpan       = "span_seconds"

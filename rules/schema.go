@@ -118,7 +118,7 @@ func (s *schema) types(scope Scope, u use) types.Map {
 
 func codeTypes(d *finding.Def) types.Map {
 	m := types.Map{}
-	for _, f := range []string{factCount, factFlows, factHosts, factFirstFrame, factLastFrame, factSpan} {
+	for _, f := range []string{factCount, factFlows, factHosts, factFindings, factFirstFrame, factLastFrame, factSpan} {
 		m[f] = types.Float64
 	}
 	for _, v := range d.Metrics {

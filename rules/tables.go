@@ -81,8 +81,8 @@ func row[T any](facts []fact[T], v *T) map[string]any {
 }
 
 func zeroCode(d *finding.Def) map[string]any {
-	m := make(map[string]any, len(d.Metrics)+6)
-	for _, f := range []string{factCount, factFlows, factHosts, factFirstFrame, factLastFrame, factSpan} {
+	m := make(map[string]any, len(d.Metrics)+7)
+	for _, f := range []string{factCount, factFlows, factHosts, factFindings, factFirstFrame, factLastFrame, factSpan} {
 		m[f] = 0.0
 	}
 	for _, v := range d.Metrics {
@@ -182,7 +182,7 @@ func metBefore(list []*finding.Finding, c finding.Code) bool {
 // joined is the figures of all findings of one code.
 func joined(def *finding.Def, findings []*finding.Finding) map[string]any {
 	m := zeroCode(def)
-	var count, flows, hosts float64
+	var count, flows, hosts, joins float64
 	var first, last uint64
 	var start, end int64
 	seen := false
@@ -191,6 +191,7 @@ func joined(def *finding.Def, findings []*finding.Finding) map[string]any {
 			continue
 		}
 		count += float64(f.Evidence.Count)
+		joins++
 		if f.Flow.Valid() {
 			flows++
 		}
@@ -210,7 +211,7 @@ func joined(def *finding.Def, findings []*finding.Finding) map[string]any {
 		}
 		seen = true
 	}
-	m[factCount], m[factFlows], m[factHosts] = count, flows, hosts
+	m[factCount], m[factFlows], m[factHosts], m[factFindings] = count, flows, hosts, joins
 	m[factFirstFrame], m[factLastFrame], m[factSpan] = float64(first), float64(last), max(0, seconds(end-start))
 	return m
 }
