@@ -79,7 +79,7 @@ func (m member) check(ctx context.Context) EndpointCheck {
 	if len(names) > 0 && !slices.Contains(names, r.Model) && !slices.Contains(names, "models/"+r.Model) && m.provider.Kind != string(llm.Azure) {
 		const most = 5
 		r.OK, r.Class = false, llm.NotFound
-		r.Problem = fmt.Sprintf("the endpoint answers, but does not list the model %s", r.Model)
+		r.Problem = "the endpoint answers, but does not list the model " + r.Model
 		r.Remedy = fmt.Sprintf("set model to one of those it lists, such as %v", names[:min(len(names), most)])
 	}
 	return r

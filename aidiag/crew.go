@@ -238,7 +238,7 @@ func readKeyFile(path string) (string, error) {
 	if !st.Mode().IsRegular() || st.Size() > largest {
 		return "", fmt.Errorf("key file %s is not a file with one key in it", path)
 	}
-	b, err := os.ReadFile(path)
+	b, err := os.ReadFile(path) //nolint:gosec // the user named it in the configuration
 	if err != nil {
 		return "", fmt.Errorf("key file: %w", err)
 	}

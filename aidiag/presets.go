@@ -11,10 +11,10 @@ import (
 // services' own names for a small, cheap one that answers in JSON.
 func presetTable() []Provider {
 	return []Provider{
-		{Name: "openai", Model: "gpt-4.1-mini", APIKeyEnv: "OPENAI_API_KEY", Endpoints: []string{"https://api.openai.com/v1"}, ContextTokens: 128_000},
-		{Name: "deepseek", Model: "deepseek-chat", APIKeyEnv: "DEEPSEEK_API_KEY", Endpoints: []string{"https://api.deepseek.com/v1"}, ContextTokens: 64_000},
-		{Name: "anthropic", Model: "claude-haiku-4-5", APIKeyEnv: "ANTHROPIC_API_KEY", Endpoints: []string{"https://api.anthropic.com/v1"}, Kind: string(llm.Anthropic), ContextTokens: 200_000},
-		{Name: "gemini", Model: "gemini-2.5-flash", APIKeyEnv: "GEMINI_API_KEY", Endpoints: []string{"https://generativelanguage.googleapis.com/v1beta/openai"}, ContextTokens: 1_000_000},
+		{Name: "openai", Model: "gpt-4.1-mini", APIKeyEnv: "OPENAI_API_KEY", Endpoints: []string{"https://api.openai.com/v1"}, ContextTokens: 128_000},                                           //nolint:gosec // the name of a variable, no key
+		{Name: "deepseek", Model: "deepseek-chat", APIKeyEnv: "DEEPSEEK_API_KEY", Endpoints: []string{"https://api.deepseek.com/v1"}, ContextTokens: 64_000},                                     //nolint:gosec // the name of a variable, no key
+		{Name: "anthropic", Model: "claude-haiku-4-5", APIKeyEnv: "ANTHROPIC_API_KEY", Endpoints: []string{"https://api.anthropic.com/v1"}, Kind: string(llm.Anthropic), ContextTokens: 200_000}, //nolint:gosec // the name of a variable, no key
+		{Name: "gemini", Model: "gemini-2.5-flash", APIKeyEnv: "GEMINI_API_KEY", Endpoints: []string{"https://generativelanguage.googleapis.com/v1beta/openai"}, ContextTokens: 1_000_000},       //nolint:gosec // the name of a variable, no key
 		{Name: "ollama", Model: "", Endpoints: []string{"http://127.0.0.1:11434/v1"}},
 		{Name: "vllm", Model: "", Endpoints: []string{"http://127.0.0.1:8000/v1"}},
 		{Name: "llamacpp", Model: "default", Endpoints: []string{"http://127.0.0.1:8080/v1"}},

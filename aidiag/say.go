@@ -126,7 +126,7 @@ func held(c *crew) string {
 			continue
 		}
 		seen[e.Provider] = true
-		switch e.Why { //nolint:exhaustive // these hold a provider
+		switch e.Why {
 		case llm.OK:
 			parts = append(parts, e.Provider+" unreachable")
 		case llm.RateLimit:

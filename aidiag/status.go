@@ -1,6 +1,7 @@
 package aidiag
 
 import (
+	"maps"
 	"sync"
 
 	"netwhy/aidiag/internal/route"
@@ -68,11 +69,7 @@ func (t *tally) copy(s *Status) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s.Answers, s.Reasons = map[State]int64{}, map[Class]int64{}
-	for k, v := range t.states {
-		s.Answers[k] = v
-	}
-	for k, v := range t.reasons {
-		s.Reasons[k] = v
-	}
+	maps.Copy(s.Answers, t.states)
+	maps.Copy(s.Reasons, t.reasons)
 	s.Kept, s.Dropped = t.kept, t.dropped
 }

@@ -2,7 +2,6 @@ package aidiag
 
 import (
 	"bytes"
-
 	"log/slog"
 	"net/netip"
 	"strings"
@@ -23,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const testKey = "sk-test-0123456789abcdef0123" //nolint:gosec // a key of nobody
+const testKey = "sk-test-0123456789abcdef0123"
 
 func testDefs() []finding.Def {
 	return []finding.Def{

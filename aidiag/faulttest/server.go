@@ -84,12 +84,13 @@ type Server struct {
 }
 
 // New starts a server; it ends with the test.
-func New(t testing.TB, faults ...Fault) *Server {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	s := &Server{t: t, ctx: ctx, stop: cancel, faults: faults, open: map[net.Conn]bool{}}
+func New(tb testing.TB, faults ...Fault) *Server {
+	tb.Helper()
+	// It lives until the cleanups, behind the end of the test's own context.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(tb.Context()))
+	s := &Server{t: tb, ctx: ctx, stop: cancel, faults: faults, open: map[net.Conn]bool{}}
 	s.Start()
-	t.Cleanup(s.Close)
+	tb.Cleanup(s.Close)
 	return s
 }
 
@@ -335,14 +336,14 @@ func Pieces(content string, n int) string {
 }
 
 // Deaf listens, accepts and never reads or writes: its address is returned.
-func Deaf(t testing.TB) string {
-	t.Helper()
+func Deaf(tb testing.TB) string {
+	tb.Helper()
 	var lc net.ListenConfig
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(tb.Context()))
 	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		cancel()
-		t.Fatalf("deaf server: %v", err)
+		tb.Fatalf("deaf server: %v", err)
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -358,7 +359,7 @@ func Deaf(t testing.TB) string {
 			_ = c.Close()
 		}
 	})
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		cancel()
 		_ = l.Close()
 		wg.Wait()

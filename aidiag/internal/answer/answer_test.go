@@ -10,8 +10,8 @@ import (
 	"netwhy/analyze/finding"
 )
 
-func checker(t testing.TB) *Checker {
-	t.Helper()
+func checker(tb testing.TB) *Checker {
+	tb.Helper()
 	tab := redact.New(redact.Options{})
 	server := tab.Text("a", "10.0.0.5")
 	other := tab.Text("a", "10.0.0.77")

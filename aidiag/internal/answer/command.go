@@ -34,6 +34,8 @@ func forbiddenWords(command string) (words []string, known bool) {
 	return nil, false
 }
 
+const changesSomething = "the command would change something"
+
 // Command says why a command may not be proposed, "" if it may: one of a list,
 // without a shell's means, on hosts that the evidence knows or that the reader
 // fills in.
@@ -58,13 +60,13 @@ func Command(s string) string {
 		}
 		word, _, _ := strings.Cut(f, "=")
 		if slices.Contains(bad, word) {
-			return "the command would change something"
+			return changesSomething
 		}
 		if fields[0] == "sysctl" && strings.Contains(f, "=") {
-			return "the command would change something"
+			return changesSomething
 		}
 		if fields[0] == "curl" && len(f) > 2 && f[0] == '-' && f[1] != '-' && strings.ContainsAny(f, "oOTdFKu") {
-			return "the command would change something"
+			return changesSomething
 		}
 		if linkLike.MatchString(strings.TrimPrefix(strings.TrimPrefix(f, "https://"), "http://")) {
 			return "the command names an address of its own"

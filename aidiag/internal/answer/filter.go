@@ -35,8 +35,8 @@ func (p *filterParser) peek() string {
 	return ""
 }
 
-func (p *filterParser) take(any ...string) bool {
-	if slices.Contains(any, p.peek()) && p.peek() != "" {
+func (p *filterParser) take(words ...string) bool {
+	if slices.Contains(words, p.peek()) && p.peek() != "" {
 		p.at++
 		return true
 	}

@@ -164,7 +164,7 @@ func (c *Checker) text(s string, ids []string, figures bool) string {
 	}
 	for _, cited := range findingIDs.FindAllString(s, -1) {
 		if !slices.Contains(ids, cited) {
-			return fmt.Sprintf("speaks of %s without citing it", cited)
+			return "speaks of " + cited + " without citing it"
 		}
 	}
 	have := c.Doc.Numbers(ids)
@@ -190,7 +190,7 @@ func (c *Checker) invented(s string, ids []string) string {
 		allowed[t] = true
 	}
 	if u := c.Table.Unknown(s, allowed); len(u) > 0 {
-		return fmt.Sprintf("%s is not in the cited evidence", u[0])
+		return u[0] + " is not in the cited evidence"
 	}
 	return ""
 }

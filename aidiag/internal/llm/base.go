@@ -9,6 +9,11 @@ import (
 	"strings"
 )
 
+const (
+	schemeHTTP  = "http"
+	schemeHTTPS = "https"
+)
+
 // Base is a checked base URL.
 type Base struct {
 	URL   string // without a slash at the end
@@ -25,7 +30,7 @@ func ParseBase(raw string, private bool) (Base, error) {
 		return Base{}, fmt.Errorf("endpoint %q is not a URL", raw)
 	case u.Scheme == "" || u.Host == "" || u.Opaque != "":
 		return Base{}, fmt.Errorf("endpoint %q: write it in full, such as https://api.openai.com/v1", raw)
-	case u.Scheme != "https" && u.Scheme != "http":
+	case u.Scheme != schemeHTTPS && u.Scheme != schemeHTTP:
 		return Base{}, fmt.Errorf("endpoint %q: scheme %q is not http or https", raw, u.Scheme)
 	case u.User != nil:
 		return Base{}, errors.New("endpoint: a user name or password does not belong into the URL; use api_key_env")
@@ -50,7 +55,7 @@ func ParseBase(raw string, private bool) (Base, error) {
 		b.Local = loopback || isPrivate(a)
 	}
 	b.Local = b.Local || loopback || private
-	if u.Scheme == "http" && !b.Local {
+	if u.Scheme == schemeHTTP && !b.Local {
 		return Base{}, fmt.Errorf("endpoint %s would send the key in clear text; use https", b.URL)
 	}
 	return b, nil

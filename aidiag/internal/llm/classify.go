@@ -122,10 +122,20 @@ func statusOfKind(kind string) int {
 		word   string
 		status int
 	}{
-		{"rate_limit", 429}, {"resource_exhausted", 429}, {"too_many_requests", 429},
-		{"overloaded", 529}, {"authentication", 401}, {"permission", 403}, {"invalid_api_key", 401},
-		{"not_found", 404}, {"model_not_found", 404}, {"invalid_request", 400}, {"request_too_large", 413},
-		{"context_length_exceeded", 400}, {"content_filter", 400}, {"content_policy", 400},
+		{"rate_limit", 429},
+		{"resource_exhausted", 429},
+		{"too_many_requests", 429},
+		{"overloaded", 529},
+		{"authentication", 401},
+		{"permission", 403},
+		{"invalid_api_key", 401},
+		{"not_found", 404},
+		{"model_not_found", 404},
+		{"invalid_request", 400},
+		{"request_too_large", 413},
+		{"context_length_exceeded", 400},
+		{"content_filter", 400},
+		{"content_policy", 400},
 	} {
 		if strings.Contains(kind, k.word) {
 			return k.status

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -167,7 +168,7 @@ func (e *Endpoint) request(q Request) openai.ChatCompletionRequest {
 	case q.Caps.MaxCompletions:
 		r.MaxCompletionTokens = q.MaxTokens
 	case q.Caps.MaxTokens:
-		r.MaxTokens = q.MaxTokens
+		r.MaxTokens = q.MaxTokens //nolint:staticcheck // the name that compatible servers know
 	}
 	return r
 }
@@ -225,7 +226,7 @@ func (e *Endpoint) collect(ctx context.Context, q Request) (Reply, error) {
 	if err != nil {
 		return Reply{}, err //nolint:wrapcheck // classified by the caller, never printed
 	}
-	defer stream.Close() //nolint:errcheck // the answer is complete or lost already
+	defer stream.Close()
 	var reply Reply
 	var content, refusal strings.Builder
 	finish := ""
@@ -313,9 +314,9 @@ func (e *Endpoint) failure(ctx, attempt context.Context, x *exchange, err error)
 }
 
 func firstOf(words ...string) string {
-	for i := len(words) - 1; i >= 0; i-- { // the code stands behind the type and says more
-		if words[i] != "" {
-			return words[i]
+	for _, w := range slices.Backward(words) { // the code stands behind the type and says more
+		if w != "" {
+			return w
 		}
 	}
 	return ""

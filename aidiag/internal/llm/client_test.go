@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const secretKey = "sk-test-0123456789abcdef" //nolint:gosec // a key of nobody
+const secretKey = "sk-test-0123456789abcdef"
 
 func endpoint(t *testing.T, base string, change func(*llm.Options, *llm.Network)) *llm.Endpoint {
 	t.Helper()
@@ -61,7 +61,7 @@ func ask() llm.Request {
 // TestClasses shows one attempt for each fault of the wire, on real sockets.
 func TestClasses(t *testing.T) {
 	t.Parallel()
-	f := func(raw string) faulttest.Fault { return faulttest.Events(raw) }
+	f := faulttest.Events
 	answer := faulttest.Delta("hel") + faulttest.Delta("lo") + faulttest.Finish("stop")
 	for _, c := range []struct {
 		name   string
@@ -236,7 +236,8 @@ func TestClassesBelowHTTP(t *testing.T) {
 // TestPlainPortUnderTLS: what answers in clear text on a TLS port is a TLS fault.
 func TestPlainPortUnderTLS(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	var lc net.ListenConfig
+	l, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

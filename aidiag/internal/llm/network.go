@@ -81,7 +81,7 @@ func (n Network) viaProxy(addr string) bool {
 	}
 	port := p.Port()
 	if port == "" {
-		port = map[string]string{"http": "80", "https": "443", "socks5": "1080"}[p.Scheme]
+		port = map[string]string{schemeHTTP: "80", schemeHTTPS: "443", "socks5": "1080"}[p.Scheme]
 	}
 	return net.JoinHostPort(p.Hostname(), port) == addr
 }

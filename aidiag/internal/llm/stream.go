@@ -13,6 +13,7 @@ import (
 
 const (
 	done      = "[DONE]"
+	errorWord = "error"                // of events and types
 	drainTime = 100 * time.Millisecond // for the end of the body behind [DONE]: the connection can be used again
 	drainSize = 4 << 10
 )
@@ -106,7 +107,7 @@ func (b *eventBody) end(err error) {
 
 func (b *eventBody) line(l []byte) error {
 	if b.err != nil {
-		return nil
+		return nil //nolint:nilerr // the end is known already: what follows it counts for nothing
 	}
 	if len(l) == 0 {
 		return b.dispatch()
@@ -329,8 +330,8 @@ func errorObject(data []byte, event string) *StreamAPIError {
 	data = bytes.TrimSpace(data)
 	if len(data) > 0 && data[0] == '[' {
 		var list []json.RawMessage
-		if json.Unmarshal(data, &list) != nil || len(list) == 0 {
-			return nil
+		if err := json.Unmarshal(data, &list); err != nil || len(list) == 0 {
+			return nil //nolint:nilerr // what is not JSON is no error object
 		}
 		data = list[0]
 	}
@@ -339,8 +340,8 @@ func errorObject(data []byte, event string) *StreamAPIError {
 		errorFields
 	}
 	if json.Unmarshal(data, &doc) != nil {
-		if event == "error" {
-			return &StreamAPIError{Type: "error"}
+		if event == errorWord {
+			return &StreamAPIError{Type: errorWord}
 		}
 		return nil
 	}
@@ -351,12 +352,12 @@ func errorObject(data []byte, event string) *StreamAPIError {
 		if json.Unmarshal(doc.Error, &s) == nil {
 			f.Message = jsonText(doc.Error)
 		} else if json.Unmarshal(doc.Error, &f) != nil {
-			return &StreamAPIError{Type: "error"}
+			return &StreamAPIError{Type: errorWord}
 		}
 		if len(f.Code) == 0 {
 			f.Code = doc.Code
 		}
-	case event == "error" || string(doc.Type) == `"error"`:
+	case event == errorWord || string(doc.Type) == `"error"`:
 		f = doc.errorFields
 	default:
 		return nil

@@ -153,7 +153,7 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 
 // check replaces the body by one that is bounded and of the type that was asked
 // for, or closes it and says what is wrong.
-func (t *roundTripper) check(x *exchange, resp *http.Response) error {
+func (*roundTripper) check(x *exchange, resp *http.Response) error {
 	code := resp.StatusCode
 	switch {
 	case code >= 300 && code < 400:

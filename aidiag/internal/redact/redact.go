@@ -168,10 +168,26 @@ func addresses(list []string) bool {
 	return true
 }
 
+// Kinds of pseudonyms that several metrics share.
+const (
+	kindPath = "path"
+	kindHost = "host"
+	kindUser = "user"
+)
+
 func kindOf(name string) string {
 	for _, k := range []struct{ word, kind string }{
-		{"user", "user"}, {"login", "user"}, {"path", "path"}, {"uri", "path"}, {"url", "path"},
-		{"sni", "host"}, {"host", "host"}, {"name", "host"}, {"domain", "host"}, {"server", "host"}, {"mac", "mac"},
+		{"user", kindUser},
+		{"login", kindUser},
+		{"path", kindPath},
+		{"uri", kindPath},
+		{"url", kindPath},
+		{"sni", kindHost},
+		{"host", kindHost},
+		{"name", kindHost},
+		{"domain", kindHost},
+		{"server", kindHost},
+		{"mac", "mac"},
 	} {
 		if strings.Contains(name, k.word) {
 			return k.kind
@@ -190,7 +206,7 @@ func (t *Table) Host(name string) string {
 	if t.opt.Names && hostLike.MatchString(name) {
 		return Clean(name, 64)
 	}
-	s := t.plain("host", name)
+	s := t.plain(kindHost, name)
 	if i := strings.LastIndexByte(name, '.'); i > 0 && commonSuffix(name[i+1:]) {
 		return s + "(" + name[i+1:] + ")"
 	}

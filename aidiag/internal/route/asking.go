@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"netwhy/aidiag/internal/llm"
@@ -67,12 +68,7 @@ func (c *asking) may(p *provider) bool {
 }
 
 func (c *asking) others(rest []*provider) bool {
-	for _, p := range rest {
-		if c.may(p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(rest, c.may)
 }
 
 func (c *asking) endpoints(ctx context.Context, p *provider, rest []*provider) Next {
@@ -179,11 +175,12 @@ func (c *asking) admit(p *provider, e *endpoint) (permit *permit, netProbe bool,
 	if p.cooldown.Load() > now || p.quarantine.Load() > now {
 		return nil, false, errGated
 	}
-	ok := true
 	if !p.Local {
-		if netProbe, ok = c.r.net.allow(now); !ok {
+		probe, ok := c.r.net.allow(now)
+		if !ok {
 			return nil, false, errGated
 		}
+		netProbe = probe
 	}
 	permit, err = e.breaker.allow(now)
 	if err != nil && netProbe {
@@ -343,7 +340,7 @@ func (*asking) detail(a *attempt) string {
 	case llm.InvalidOutput:
 		return "AI answer discarded (not supported by the capture)"
 	case llm.ContentFilter:
-		return fmt.Sprintf("%s declined to answer", a.p.Name)
+		return a.p.Name + " declined to answer"
 	case llm.BadRequest:
 		return fmt.Sprintf("request refused by %s (%d, request id %s)", a.p.Name, a.reply.Status, orNone(a.reply.RequestID))
 	}
@@ -380,7 +377,7 @@ func notice(a *attempt) string {
 	case llm.TLS:
 		return fmt.Sprintf("certificate of %s not trusted (interception?)", a.e.Host)
 	case llm.Protocol:
-		return fmt.Sprintf("%s does not speak the API (captive portal or wrong base URL?)", a.e.Host)
+		return a.e.Host + " does not speak the API (captive portal or wrong base URL?)"
 	case llm.Local:
 		return fmt.Sprintf("provider %s: configuration: %s", name, a.fault.Message)
 	case llm.Internal:

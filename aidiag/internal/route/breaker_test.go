@@ -82,7 +82,6 @@ func TestOneProbe(t *testing.T) {
 		healthy = true
 		time.Sleep(15*time.Second + time.Millisecond)
 		asked.Store(0)
-		inFlight := int64(0)
 		var wg sync.WaitGroup
 		var answered, fell atomic.Int64
 		for range 1000 {
@@ -95,7 +94,7 @@ func TestOneProbe(t *testing.T) {
 			})
 		}
 		synctest.Wait()
-		inFlight = asked.Load()
+		inFlight := asked.Load()
 		wg.Wait()
 		if inFlight != 1 {
 			t.Errorf("%d requests at half-open, want 1", inFlight)
@@ -267,7 +266,7 @@ func TestWhatCounts(t *testing.T) {
 					do(t, r)
 				}
 				st := r.Status()
-				if st.Failures != c.counted && !(c.class == llm.Server && st.Failures == 3) {
+				if st.Failures != c.counted && (c.class != llm.Server || st.Failures != 3) {
 					t.Errorf("%d counted, want %d", st.Failures, c.counted)
 				}
 				if open := st.Endpoints[0].State == "open"; open != (c.counted >= 3) {

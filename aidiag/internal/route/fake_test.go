@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -100,11 +101,11 @@ func call() *Call {
 }
 
 func path(r Result) string {
-	out := ""
+	var out strings.Builder
 	for _, d := range r.Decisions {
-		out += d.Endpoint[len("https://"):] + " "
+		out.WriteString(d.Endpoint[len("https://"):] + " ")
 	}
-	return out
+	return out.String()
 }
 
 func do(t *testing.T, r *Router) Result {

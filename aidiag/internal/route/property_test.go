@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -22,7 +23,6 @@ type world struct {
 	holds   map[string]time.Time // provider: not before
 	under   int
 	most    int
-	partial bool
 }
 
 var everyClass = []llm.Class{
@@ -117,7 +117,7 @@ func TestRandomFaults(t *testing.T) {
 		rounds = 20
 	}
 	for seed := range uint64(rounds) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { randomRound(t, seed) })
 		})
 	}
@@ -144,7 +144,7 @@ func randomRound(t *testing.T, seed uint64) {
 		if w.rnd.IntN(4) == 0 {
 			time.AfterFunc(time.Duration(w.rnd.IntN(30000))*time.Millisecond, cancel)
 		}
-		c := &Call{Case: fmt.Sprint(i), Compose: func(Shape) llm.Request { return llm.Request{} }}
+		c := &Call{Case: strconv.Itoa(i), Compose: func(Shape) llm.Request { return llm.Request{} }}
 		c.Judge = func(content string, _ bool) (string, bool) {
 			if content != "good" && content != "bad" {
 				t.Errorf("a part was judged as an answer: %q", content)

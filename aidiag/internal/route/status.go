@@ -1,6 +1,7 @@
 package route
 
 import (
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -62,9 +63,7 @@ func (r *Router) Status() Status {
 	}
 	s.InUse, s.Waiting, s.Parallel = r.slots.use()
 	r.count.mu.Lock()
-	for k, v := range r.count.classes {
-		s.Attempts[k] = v
-	}
+	maps.Copy(s.Attempts, r.count.classes)
 	r.count.mu.Unlock()
 	for _, p := range r.providers {
 		hold := max(p.cooldown.Load(), p.quarantine.Load())
