@@ -50,11 +50,6 @@ const (
 	SideServer = "server"
 	SideBoth   = "both"
 
-	AtClient  = "client" // vantage of the tap
-	AtServer  = "server"
-	AtMiddle  = "middle"
-	AtUnknown = "unknown"
-
 	PhaseConnect   = "connect"     // before the handshake was complete
 	PhaseIdle      = "idle"        // no exchange was under way
 	PhaseRequest   = "request"     // the client was sending

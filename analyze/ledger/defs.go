@@ -9,7 +9,6 @@ const (
 	docShare    = "share of the segments of that direction, 0 to 1"
 	docSide     = "client or server"
 	docIdle     = "seconds of silence on the connection just before"
-	docVantage  = "where the tap is on this connection: client, server, middle, unknown"
 	docRTTMin   = "smallest round trip of the whole path that was seen, ms; 0: unknown"
 	docByServer = "1: the server, 0: the client"
 )

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"netwhy/analyze/conn"
 	"netwhy/analyze/finding"
 )
 
@@ -654,6 +655,26 @@ func TestScenarios(t *testing.T) {
 						t.Errorf("%s is %s", code, f.Severity)
 					}
 				}
+			}
+		})
+	}
+}
+
+func TestVantage(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, script, want string }{
+		{"client, by its TTL", shake, conn.AtClient},
+		{"server, by its TTL", shakeServer, conn.AtServer},
+		{"between", shakeMiddle, conn.Between},
+		{"one LAN, by the halves", "0 c>s S ttl=64; 5 s>c SA ttl=64; 5.01 c>s A ttl=64", conn.AtClient},
+		{"one LAN, no telling", "0 c>s S ttl=64; 0.1 s>c SA ttl=64; 0.2 c>s A ttl=64", ""},
+		{"no answer, untouched", "0 c>s S ttl=64; 1000 c>s S ttl=64", conn.AtClient},
+		{"no answer, from afar", "0 c>s S ttl=51; 1000 c>s S ttl=51", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if got := played(t, c.script).sum.Vantage; got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
 	}

@@ -37,6 +37,7 @@ func (b *Books) summary(r *record, why proto.End, sum *conn.Summary) {
 		}
 		sum.ClientKnown = true
 		sum.OneSided = false
+		sum.Vantage = b.vantage(r)
 		return
 	}
 	b.tcpSummary(r, why, sum)

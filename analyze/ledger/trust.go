@@ -30,7 +30,16 @@ func (b *Books) vantage(r *record) string {
 	whole := func(d flow.Dir) bool { return hops(ttl(d)) == 0 }
 	client, server := whole(flow.ToServer), whole(flow.ToClient)
 	both := r.flags&(flagSeen|flagSeenServer) == flagSeen|flagSeenServer
-	if both && client != server {
+	if !both { // the side that is seen is near, or nothing can be told
+		switch {
+		case r.flags&flagSeen != 0 && client:
+			return conn.AtClient
+		case r.flags&flagSeenServer != 0 && server:
+			return conn.AtServer
+		}
+		return ""
+	}
+	if client != server {
 		if client {
 			return conn.AtClient
 		}
@@ -49,7 +58,7 @@ func (b *Books) vantage(r *record) string {
 		return conn.AtClient
 	case up < nearMost && up*nearShare <= down:
 		return conn.AtServer
-	case both && !client && !server:
+	case !client && !server:
 		return conn.Between
 	}
 	return ""
