@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http"
 	"strings"
 	"syscall"
 	"testing"
@@ -109,7 +110,7 @@ func TestCheck(t *testing.T) {
 		{name: "good", fault: faulttest.Healthy(), model: "fault-1", ok: true},
 		{name: "other model", fault: faulttest.Healthy(), model: "gpt-9", class: llm.NotFound, problem: "does not list the model gpt-9", remedy: "[fault-1]"},
 		{name: "no list", fault: func(fc *faulttest.Conn) {
-			if fc.Request.Method == "GET" {
+			if fc.Request.Method == http.MethodGet {
 				faulttest.HTML(404)(fc)
 				return
 			}

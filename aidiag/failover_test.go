@@ -28,6 +28,7 @@ func scenarios() []scenario {
 	broken := faulttest.Error(http.StatusServiceUnavailable, "", "", "")
 	return []scenario{
 		{id: "S01", name: "429 with Retry-After, once", primary: []faulttest.Fault{limited, faulttest.Healthy()}, path: "A1 A1", check: func(t *testing.T, w *world, _ Answer) {
+			t.Helper()
 			r := w.a1.Requests()
 			if wait := r[1].At.Sub(r[0].At); wait < 200*time.Millisecond {
 				t.Errorf("asked again behind %v, before it was invited", wait)
@@ -38,6 +39,7 @@ func scenarios() []scenario {
 		{id: "S04", name: "503 for ever", primary: one(broken), path: "A1 A1 B1"},
 		{id: "S05", name: "reset before the header", primary: []faulttest.Fault{faulttest.ResetNow(), faulttest.Healthy()}, path: "A1 A1"},
 		{id: "S06", name: "no response", primary: one(faulttest.Silent()), path: "A1 B1", check: func(t *testing.T, w *world, _ Answer) {
+			t.Helper()
 			if n := len(w.a1.Requests()); n != 1 {
 				t.Errorf("waited for it %d times", n)
 			}
@@ -51,11 +53,13 @@ func scenarios() []scenario {
 		})), path: "A1"},
 		{id: "S12", name: "context length", primary: one(faulttest.Error(400, "invalid_request_error", "context_length_exceeded", "maximum context length")), change: func(w *world) { w.cfg.Providers[1].ContextTokens = 100_000 }, path: "A1 B1"},
 		{id: "S13", name: "content filter", primary: one(faulttest.Error(400, "", "content_filter", "filtered")), path: "A1", check: func(t *testing.T, w *world, a Answer) {
+			t.Helper()
 			if a.State != FellBack || !strings.Contains(a.Reason, "declined") || len(w.b1.Requests()) > 0 {
 				t.Errorf("got %s: %s", a.State, a.Reason)
 			}
 		}},
 		{id: "S14", name: "no prefill", primary: one(faulttest.Cut(faulttest.Delta(`{"summary":"half`), false)), path: "A1 A1 B1", check: func(t *testing.T, w *world, _ Answer) {
+			t.Helper()
 			for _, r := range append(w.a1.Requests(), w.b1.Requests()...) {
 				if strings.Contains(string(r.Body), `"role":"assistant"`) {
 					t.Error("a part of an answer was sent back to be continued")
@@ -63,6 +67,7 @@ func scenarios() []scenario {
 			}
 		}},
 		{id: "S16", name: "accounting", primary: one(broken), path: "A1 A1 B1", check: func(t *testing.T, w *world, a Answer) {
+			t.Helper()
 			if a.Provider != "B" || a.Endpoint != w.b1.URL() || a.Model != "fault-1" || a.Tokens != (Tokens{Prompt: 700, Completion: 90}) {
 				t.Errorf("booked on %s %s %s %+v", a.Provider, a.Endpoint, a.Model, a.Tokens)
 			}

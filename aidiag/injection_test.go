@@ -2,7 +2,7 @@ package aidiag
 
 import (
 	"encoding/json"
-	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -102,7 +102,7 @@ func TestInjectionIsHarmless(t *testing.T) {
 		t.Fatal("fewer than 50 texts")
 	}
 	for i, text := range injections() {
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, faulttest.Obedient(text))
 			w.lonely(0)

@@ -87,8 +87,9 @@ func rows() []row {
 		{n: 5, name: "EAI_AGAIN", change: dialFails(&net.DNSError{IsTemporary: true, Name: "a1.invalid"}), path: again, classes: "net_transient net_transient ok", counted: 1},
 		{n: 6, name: "never answers", fault: one(faulttest.Silent()), path: next, classes: "net_persistent ok", counted: 1},
 		{n: 7, name: "first token late", fault: one(faulttest.HeadersOnly()), path: next, classes: "net_persistent ok", counted: 1},
-		{n: 8, name: "unknown CA", change: func(t *testing.T, w *world) { w.cfg.Providers[0].Endpoints[0] = tlsServer(t).URL }, path: next, classes: "tls ok", counted: 1, says: "not trusted (interception?)"},
+		{n: 8, name: "unknown CA", change: func(t *testing.T, w *world) { t.Helper(); w.cfg.Providers[0].Endpoints[0] = tlsServer(t).URL }, path: next, classes: "tls ok", counted: 1, says: "not trusted (interception?)"},
 		{n: 8, name: "wrong host", change: func(t *testing.T, w *world) {
+			t.Helper()
 			s := tlsServer(t)
 			file := filepath.Join(t.TempDir(), "ca.pem")
 			if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600); err != nil {
@@ -98,11 +99,15 @@ func rows() []row {
 			w.cfg.Providers[0].Endpoints[0] = strings.Replace(s.URL, "127.0.0.1", "localhost", 1)
 		}, path: next, classes: "tls ok", counted: 1, says: "not trusted"},
 		{n: 9, name: "https to a plain port", change: func(t *testing.T, w *world) {
+			t.Helper()
 			s := httptest.NewServer(http.NotFoundHandler())
 			t.Cleanup(s.Close)
 			w.cfg.Providers[0].Endpoints[0] = strings.Replace(s.URL, "http:", "https:", 1)
 		}, path: next, classes: "tls ok", counted: 1, says: "not trusted"},
-		{n: 10, name: "TLS hangs", change: func(t *testing.T, w *world) { w.cfg.Providers[0].Endpoints[0] = "https://" + faulttest.Deaf(t) }, path: next, classes: "net_persistent ok", counted: 1},
+		{n: 10, name: "TLS hangs", change: func(t *testing.T, w *world) {
+			t.Helper()
+			w.cfg.Providers[0].Endpoints[0] = "https://" + faulttest.Deaf(t)
+		}, path: next, classes: "net_persistent ok", counted: 1},
 		{n: 11, name: "RST before header", fault: one(faulttest.ResetNow()), path: again, classes: "net_transient net_transient ok", counted: 1},
 		{n: 12, name: "FIN before header", fault: one(faulttest.CloseNow()), path: again, classes: "net_transient net_transient ok", counted: 1},
 		{n: 13, name: "RST in the header", fault: one(faulttest.ResetInHeader()), path: again, classes: "net_transient net_transient ok", counted: 1},
@@ -110,6 +115,7 @@ func rows() []row {
 		{n: 15, name: "SSH banner", fault: one(faulttest.Bytes("SSH-2.0-OpenSSH_9.6\r\n")), path: next, classes: "protocol ok", counted: 1},
 		{n: 16, name: "2 MiB header", fault: one(faulttest.HugeHeader(2 << 20)), path: next, classes: "protocol ok", counted: 1},
 		{n: 17, name: "redirect", change: func(t *testing.T, w *world) {
+			t.Helper()
 			trap := faulttest.New(t, faulttest.Healthy())
 			w.a1.Script(faulttest.Redirect(307, trap.URL()+"/chat/completions"))
 			t.Cleanup(func() {
@@ -133,6 +139,7 @@ func rows() []row {
 		{n: 29, name: "413 HTML", fault: one(faulttest.HTML(413)), change: moreRoomAtB, path: other, classes: "too_large ok"},
 		{n: 30, name: "422", fault: one(faulttest.JSON(422, `{"detail":"no"}`)), path: "A1", classes: "bad_request", says: "422"},
 		{n: 31, name: "429 once, short", fault: []faulttest.Fault{faulttest.Error(429, "", "", "", "Retry-After-Ms: 200"), faulttest.Healthy()}, path: "A1 A1", classes: "rate_limit ok", also: func(t *testing.T, w *world, _ *Engine) {
+			t.Helper()
 			r := w.a1.Requests()
 			if len(r) == 2 && r[1].At.Sub(r[0].At) < 200*time.Millisecond {
 				t.Errorf("asked again behind %v", r[1].At.Sub(r[0].At))
@@ -258,10 +265,7 @@ func TestFaultMatrix(t *testing.T) {
 			if (a.State == Answered) != answered {
 				t.Errorf("row %d: state %s reason %q rejected %v", r.n, a.State, a.Reason, a.Rejected)
 			}
-			text := a.Reason
-			for _, n := range a.Notices {
-				text += "\n" + n.Text
-			}
+			text := seen(a)
 			if !strings.Contains(text, r.says) {
 				t.Errorf("row %d: user sees %q, want %q", r.n, text, r.says)
 			}

@@ -203,12 +203,11 @@ func (w *world) complete(c Case, a Answer) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	all := w.log.String() + a.Reason
+	all := w.log.String() + seen(a)
 	for _, e := range w.events {
-		all += e.Text
-	}
-	for _, n := range a.Notices {
-		all += n.Text
+		if strings.Contains(e.Text, "0123456789abcdef") {
+			w.t.Error("the key shows on the screen")
+		}
 	}
 	if strings.Contains(all, testKey) || strings.Contains(all, "0123456789abcdef") {
 		w.t.Error("the key shows in log, line or notice")
@@ -224,4 +223,13 @@ func (w *world) said(text string) bool {
 		}
 	}
 	return false
+}
+
+// seen is what the user reads of an answer: the reason and the notices.
+func seen(a Answer) string {
+	lines := []string{a.Reason}
+	for _, n := range a.Notices {
+		lines = append(lines, n.Text)
+	}
+	return strings.Join(lines, "\n")
 }

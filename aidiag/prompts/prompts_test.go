@@ -23,7 +23,7 @@ func TestEveryCauseHasKnowledge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range strings.FieldsSeq(contract) {
+	for c := range strings.FieldsSeq(contract) {
 		k := s.Knowledge(0, c)
 		if !s.Known(c) || len(k) < 120 || len(k) > 800 || !strings.HasPrefix(k, "- "+c+": ") {
 			t.Errorf("%s: %d bytes", c, len(k))

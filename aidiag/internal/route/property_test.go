@@ -18,11 +18,11 @@ type world struct {
 	t   *testing.T
 	rnd *rand.Rand
 
-	mu      sync.Mutex
-	heal    bool
-	holds   map[string]time.Time // provider: not before
-	under   int
-	most    int
+	mu    sync.Mutex
+	heal  bool
+	holds map[string]time.Time // provider: not before
+	under int
+	most  int
 }
 
 var everyClass = []llm.Class{
