@@ -2,6 +2,8 @@ package correlate
 
 import (
 	"net/netip"
+	"slices"
+	"strings"
 
 	"netwhy/analyze/conn"
 	"netwhy/analyze/finding"
@@ -19,6 +21,13 @@ const (
 	maxVisited = 64
 	// A browser follows at once; what comes later was asked for anew.
 	redirectAge = 30 * second
+	// Nobody sends a client on more often than this on purpose; browsers give
+	// up at 20 (Fetch standard, 4.4). It finds loops whose URL changes each time.
+	longChain = 10
+	// The way over HTTPS is encrypted: a client that is back within 2 s at the
+	// URL that sent it there, five times, was sent back.
+	unseenAge   = 2 * second
+	unseenTimes = 5
 )
 
 // Redirects follows redirections over connections, since a server may close
@@ -29,7 +38,7 @@ func Redirects() Spec {
 		New: func() Correlator { return &redirects{chains: map[chainKey]*chain{}} },
 		Codes: []finding.Def{{
 			Code: RedirectLoop, Severity: finding.Warning,
-			Doc: "A client followed redirections that lead back to a URL that had been redirected before. A page may send a client to a login and back once; here one URL was redirected at least three times in one chain, or its Location is the URL itself.",
+			Doc: "A client followed redirections that lead back to a URL that had been redirected before. A page may send a client to a login and back once; here one URL was redirected at least three times in one chain, its Location is the URL itself, or the chain has ten redirections. Where the way back is encrypted (HTTP sends to HTTPS of the same URL), the client came back to it five times, each within 2 s.",
 			Metrics: []finding.Metric{
 				{Name: "redirects", Doc: "redirections in the chain"},
 				{Name: "urls", Doc: "different URLs in it"},
@@ -57,6 +66,8 @@ type chain struct {
 	most      map[uint64]int
 	ev        finding.Evidence
 	flow      flow.ID
+	unseen    bool // the step to come is over HTTPS
+	listed    bool // among the loops
 	status    int
 	from, to  string
 }
@@ -78,53 +89,55 @@ func (r *redirects) Event(_ *Out, e *proto.Event) {
 	if c != nil {
 		delete(r.chains, k)
 	}
-	if c == nil || e.Time-c.ev.End > redirectAge {
+	if c == nil || e.Time-c.ev.End > redirectAge || c.unseen && e.Time-c.ev.End > unseenAge {
 		c = &chain{flow: e.Flow}
 	}
 	r.step(c, x, e)
 	if len(r.chains) >= maxChains {
 		clear(r.chains) // chains end within seconds: what is lost is one that began just now
 	}
-	r.chains[chainKey{client, hashText(x.To)}] = c
+	next := x.To
+	if c.unseen = upgraded(x.From, x.To); c.unseen {
+		next = x.From
+	}
+	r.chains[chainKey{client, hashText(next)}] = c
+}
+
+// upgraded reports whether a redirection leads to the same URL over HTTPS.
+func upgraded(from, to string) bool {
+	a, plain := strings.CutPrefix(from, "http://")
+	b, secure := strings.CutPrefix(to, "https://")
+	return plain && secure && a == b
 }
 
 // step adds one redirection to a chain.
 func (r *redirects) step(c *chain, x *http.Redirect, e *proto.Event) {
 	from := hashText(x.From)
-	again := false
-	for _, v := range c.visited {
-		again = again || v == from
-	}
 	c.redirects++
 	c.status, c.from, c.to = x.Status, x.From, x.To
 	c.ev.Add(e.Frame, e.Time)
-	if !again {
-		if len(c.visited) < maxVisited {
-			c.visited = append(c.visited, from)
+	times := 0
+	switch {
+	case slices.Contains(c.visited, from):
+		c.repeats++
+		if c.most == nil {
+			c.most = map[uint64]int{}
 		}
-		return
+		c.most[from]++
+		times = c.most[from] + 1
+	case len(c.visited) < maxVisited:
+		c.visited = append(c.visited, from)
 	}
-	c.repeats++
-	if c.most == nil {
-		c.most = map[uint64]int{}
+	// A Location that is the URL itself needs no third time, unless a cookie was
+	// set: then the second is answered.
+	loop := times >= 3 || times == 2 && x.From == x.To || c.redirects >= longChain
+	if upgraded(x.From, x.To) {
+		loop = times >= unseenTimes
 	}
-	c.most[from]++
-	// Twice again is three times in all; a Location that is the URL itself needs
-	// no third time, unless a cookie was set: then the second is answered.
-	if n := c.most[from]; n == 2 && !c.listed(r) || n == 1 && x.From == x.To && !c.listed(r) {
-		if len(r.loops) < maxChains {
-			r.loops = append(r.loops, c)
-		}
+	if loop && !c.listed && len(r.loops) < maxChains {
+		c.listed = true
+		r.loops = append(r.loops, c)
 	}
-}
-
-func (c *chain) listed(r *redirects) bool {
-	for _, l := range r.loops {
-		if l == c {
-			return true
-		}
-	}
-	return false
 }
 
 // Conn implements Correlator.

@@ -153,18 +153,18 @@ func (a *analyzer) message(s *proto.Scope, dir flow.Dir, b []byte, began int64, 
 	if (dir == flow.ToServer) == m.response() {
 		client, resolver = resolver, client
 	}
-	a.facts(s, resolver)
+	facts(s, resolver)
 	if isMulticast(client, resolver) || m.opcode() != opQuery || s.Duplicate() && !m.response() {
 		return // nobody has to answer, nobody asked for a name, or it was the capture point that asked again
 	}
 	if m.response() {
-		a.response(s, &m, client, resolver, len(b), began, beganFrame)
+		a.response(s, &m, client, resolver, uint64(len(b)), began, beganFrame)
 	} else if m.questions > 0 {
-		a.query(s, &m, client, resolver, len(b), began, beganFrame)
+		a.query(s, &m, client, resolver, uint64(len(b)), began, beganFrame)
 	}
 }
 
-func (a *analyzer) facts(s *proto.Scope, resolver netip.AddrPort) {
+func facts(s *proto.Scope, resolver netip.AddrPort) {
 	switch resolver.Port() {
 	case portMDNS:
 		s.App("mdns")
@@ -175,7 +175,7 @@ func (a *analyzer) facts(s *proto.Scope, resolver netip.AddrPort) {
 	}
 }
 
-func (a *analyzer) query(s *proto.Scope, m *message, client, resolver netip.AddrPort, size int, began int64, beganFrame uint64) {
+func (a *analyzer) query(s *proto.Scope, m *message, client, resolver netip.AddrPort, size uint64, began int64, beganFrame uint64) {
 	if q := a.find(m); q != nil {
 		if s.Now()-q.last < copied && !a.stream {
 			return
@@ -190,7 +190,7 @@ func (a *analyzer) query(s *proto.Scope, m *message, client, resolver netip.Addr
 	a.room(s)
 	a.queries = append(a.queries, query{
 		id: m.id, typ: m.qtype, times: 1, client: client, resolver: resolver,
-		name: string(m.name()), first: began, last: s.Now(), frame: beganFrame, lastSent: s.Frame(), bytes: uint64(size),
+		name: string(m.name()), first: began, last: s.Now(), frame: beganFrame, lastSent: s.Frame(), bytes: size,
 	})
 	q := &a.queries[len(a.queries)-1]
 	s.Publish(&Asked{Client: client, Resolver: resolver, Name: q.name, Type: typeName(q.typ)})
@@ -217,14 +217,14 @@ func (a *analyzer) find(m *message) *query {
 	return nil
 }
 
-func (a *analyzer) response(s *proto.Scope, m *message, client, resolver netip.AddrPort, size int, began int64, beganFrame uint64) {
+func (a *analyzer) response(s *proto.Scope, m *message, client, resolver netip.AddrPort, size uint64, began int64, beganFrame uint64) {
 	q := a.find(m)
 	if q == nil {
 		if len(a.queries) > 0 && !a.stream {
 			s.Report(Unsolicited, finding.Text(string(m.name())), finding.Text(typeName(m.qtype)))
 			return
 		}
-		a.judge(s, m, string(m.name()), 0)
+		judge(s, m, string(m.name()), 0)
 		s.Publish(a.lookup(m, string(m.name()), client, resolver))
 		return
 	}
@@ -241,7 +241,7 @@ func (a *analyzer) response(s *proto.Scope, m *message, client, resolver netip.A
 		q.told = m.describe()
 	}
 	took := max(s.Now()-q.first, 0)
-	a.judge(s, m, q.name, took)
+	judge(s, m, q.name, took)
 	l := a.lookup(m, q.name, client, resolver)
 	l.QuerySeen, l.QueryFrame, l.QueryTime, l.Waited, l.Queries = true, q.frame, q.first, took, uint32(q.times)
 	s.Publish(l)
@@ -249,12 +249,12 @@ func (a *analyzer) response(s *proto.Scope, m *message, client, resolver netip.A
 		Protocol: s.Facts.App, Label: typeName(q.typ) + " " + q.name, Code: rcodeName(m.rcode),
 		Failed: failed(m.rcode), Complete: true,
 		ReqStart: q.first, ReqEnd: q.first, ReqFrame: q.frame, ReqLast: q.frame, ReqBytes: q.bytes,
-		RespStart: began, RespFrame: beganFrame, RespEnd: s.Now(), RespLast: s.Frame(), RespBytes: uint64(size),
+		RespStart: began, RespFrame: beganFrame, RespEnd: s.Now(), RespLast: s.Frame(), RespBytes: size,
 	})
 }
 
 // judge says what the code and the time of an answer mean by themselves.
-func (a *analyzer) judge(s *proto.Scope, m *message, name string, took int64) {
+func judge(s *proto.Scope, m *message, name string, took int64) {
 	who, typ, response := finding.Text(name), finding.Text(typeName(m.qtype)), finding.Num(float64(took)/ms)
 	switch m.rcode {
 	case rcodeOK:

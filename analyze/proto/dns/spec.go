@@ -73,37 +73,65 @@ func codes() []finding.Def {
 	typ := finding.Metric{Name: "type", Text: true, Doc: "type of record asked for"}
 	response := finding.Metric{Name: "response_ms", Merge: finding.Max, Doc: "time from the first query to the answer; 0: query not captured"}
 	return []finding.Def{
-		{Code: NXDomain, Severity: finding.Info, Metrics: []finding.Metric{name, typ, response},
-			Doc: "The answer says that the name does not exist (RFC 8020). One is normal: search lists and typing errors make them."},
-		{Code: ServFail, Severity: finding.Notice, Metrics: []finding.Metric{name, typ, response},
-			Doc: "The resolver could not find an answer: its upstream is unreachable, or validation failed (RFC 1035, 4.1.1: SERVFAIL)."},
-		{Code: Refused, Severity: finding.Notice, Metrics: []finding.Metric{name, typ, response},
-			Doc: "The server does not want to answer this client or this name (RFC 1035, 4.1.1: REFUSED)."},
-		{Code: ErrorCode, Severity: finding.Notice, Metrics: []finding.Metric{name, typ, response, {Name: "code", Text: true, Doc: "name of the code"}},
-			Doc: "The answer has another code than NOERROR, NXDOMAIN, SERVFAIL and REFUSED."},
-		{Code: NoAnswer, Severity: finding.Notice, Metrics: []finding.Metric{name, typ,
-			{Name: "queries", Merge: finding.Max, Doc: "times the query was sent"},
-			{Name: "waited_seconds", Merge: finding.Max, Doc: "from the first query until the client gave up: as long after the last try as between tries, 5 s after a single one, at most to the end of the capture"}},
-			Doc: "A query has no answer in the capture. Said only if it was sent again or a second passed: glibc and Windows wait at least that long before they try again."},
-		{Code: SlowAnswer, Severity: finding.Notice, Metrics: []finding.Metric{name, typ, response, {Name: "code", Text: true, Doc: "name of the code"}},
-			Doc: "The answer took 400 ms or more: longer than a resolver with a cold cache needs for one question to another continent and back (about 300 ms)."},
-		{Code: Truncated, Severity: finding.Info, Metrics: []finding.Metric{name, typ},
-			Doc: "The answer did not fit the datagram (TC); the client should ask again over TCP (RFC 7766, 5)."},
-		{Code: Retransmission, Severity: finding.Info, Metrics: []finding.Metric{name, typ,
-			{Name: "times", Merge: finding.Max, Doc: "times the query was sent"},
-			{Name: "after_seconds", Merge: finding.Max, Doc: "from the first to this"}},
-			Doc: "The same query with the same id was sent again on the same conversation."},
-		{Code: DifferentAnswers, Severity: finding.Warning, Metrics: []finding.Metric{name, typ,
-			{Name: "first_answer", Text: true, Doc: "addresses or code of the first"},
-			{Name: "second_answer", Text: true, Doc: "addresses or code of the other"},
-			{Name: "apart_ms", Merge: finding.Max, Doc: "time between the two"},
-			{Name: "first_ip_ttl", Doc: "IP TTL of the first"},
-			{Name: "second_ip_ttl", Doc: "IP TTL of the second"}},
-			Doc: "One query got two answers that contradict each other: someone else answers too, and the first is believed (RFC 5452)."},
-		{Code: DuplicateAnswer, Severity: finding.Info, Metrics: []finding.Metric{name, typ},
-			Doc: "The same answer came twice: a duplicated packet, or a server that answers a repeated query twice."},
-		{Code: Unsolicited, Severity: finding.Info, Metrics: []finding.Metric{name, typ},
-			Doc: "An answer whose query is not in the capture, on a conversation that has queries: wrong id (RFC 5452, 9.1)."},
+		{
+			Code: NXDomain, Severity: finding.Info, Metrics: []finding.Metric{name, typ, response},
+			Doc: "The answer says that the name does not exist (RFC 8020). One is normal: search lists and typing errors make them.",
+		},
+		{
+			Code: ServFail, Severity: finding.Notice, Metrics: []finding.Metric{name, typ, response},
+			Doc: "The resolver could not find an answer: its upstream is unreachable, or validation failed (RFC 1035, 4.1.1: SERVFAIL).",
+		},
+		{
+			Code: Refused, Severity: finding.Notice, Metrics: []finding.Metric{name, typ, response},
+			Doc: "The server does not want to answer this client or this name (RFC 1035, 4.1.1: REFUSED).",
+		},
+		{
+			Code: ErrorCode, Severity: finding.Notice, Metrics: []finding.Metric{name, typ, response, {Name: "code", Text: true, Doc: "name of the code"}},
+			Doc: "The answer has another code than NOERROR, NXDOMAIN, SERVFAIL and REFUSED.",
+		},
+		{
+			Code: NoAnswer, Severity: finding.Notice, Metrics: []finding.Metric{
+				name, typ,
+				{Name: "queries", Merge: finding.Max, Doc: "times the query was sent"},
+				{Name: "waited_seconds", Merge: finding.Max, Doc: "from the first query until the client gave up: as long after the last try as between tries, 5 s after a single one, at most to the end of the capture"},
+			},
+			Doc: "A query has no answer in the capture. Said only if it was sent again or a second passed: glibc and Windows wait at least that long before they try again.",
+		},
+		{
+			Code: SlowAnswer, Severity: finding.Notice, Metrics: []finding.Metric{name, typ, response, {Name: "code", Text: true, Doc: "name of the code"}},
+			Doc: "The answer took 400 ms or more: longer than a resolver with a cold cache needs for one question to another continent and back (about 300 ms).",
+		},
+		{
+			Code: Truncated, Severity: finding.Info, Metrics: []finding.Metric{name, typ},
+			Doc: "The answer did not fit the datagram (TC); the client should ask again over TCP (RFC 7766, 5).",
+		},
+		{
+			Code: Retransmission, Severity: finding.Info, Metrics: []finding.Metric{
+				name, typ,
+				{Name: "times", Merge: finding.Max, Doc: "times the query was sent"},
+				{Name: "after_seconds", Merge: finding.Max, Doc: "from the first to this"},
+			},
+			Doc: "The same query with the same id was sent again on the same conversation.",
+		},
+		{
+			Code: DifferentAnswers, Severity: finding.Warning, Metrics: []finding.Metric{
+				name, typ,
+				{Name: "first_answer", Text: true, Doc: "addresses or code of the first"},
+				{Name: "second_answer", Text: true, Doc: "addresses or code of the other"},
+				{Name: "apart_ms", Merge: finding.Max, Doc: "time between the two"},
+				{Name: "first_ip_ttl", Doc: "IP TTL of the first"},
+				{Name: "second_ip_ttl", Doc: "IP TTL of the second"},
+			},
+			Doc: "One query got two answers that contradict each other: someone else answers too, and the first is believed (RFC 5452).",
+		},
+		{
+			Code: DuplicateAnswer, Severity: finding.Info, Metrics: []finding.Metric{name, typ},
+			Doc: "The same answer came twice: a duplicated packet, or a server that answers a repeated query twice.",
+		},
+		{
+			Code: Unsolicited, Severity: finding.Info, Metrics: []finding.Metric{name, typ},
+			Doc: "An answer whose query is not in the capture, on a conversation that has queries: wrong id (RFC 5452, 9.1).",
+		},
 	}
 }
 

@@ -61,8 +61,14 @@ func TestHandshakes(t *testing.T) {
 		codes string
 		code  string
 	}{
-		{"complete", []prototest.Step{{Dir: up, B: first}, {Dir: down, At: at(10), B: verify}, {Dir: up, At: at(20), B: second}, {Dir: down, At: at(30), B: server},
-			{Dir: up, At: at(40), B: finish}, {Dir: down, At: at(50), B: finish}}, "", "done"},
+		{"complete", []prototest.Step{
+			{Dir: up, B: first},
+			{Dir: down, At: at(10), B: verify},
+			{Dir: up, At: at(20), B: second},
+			{Dir: down, At: at(30), B: server},
+			{Dir: up, At: at(40), B: finish},
+			{Dir: down, At: at(50), B: finish},
+		}, "", "done"},
 		{"no answer", []prototest.Step{{Dir: up, B: first}, {Dir: up, At: at(1000), B: first}, {Dir: up, At: at(3000), B: first}}, "tls.handshake-stalled", "stalled"},
 		{"alert", []prototest.Step{{Dir: up, B: first}, {Dir: down, At: at(10), B: rec(21, 0, []byte{2, 40})}}, "tls.fatal-alert", "handshake_failure"},
 	} {

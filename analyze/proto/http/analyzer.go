@@ -8,6 +8,7 @@ import (
 	"netwhy/analyze/finding"
 	"netwhy/analyze/flow"
 	"netwhy/analyze/proto"
+	"netwhy/analyze/proto/internal/handshake"
 	"netwhy/analyze/proto/internal/web"
 )
 
@@ -18,6 +19,7 @@ type Redirect = web.Redirect
 // Bounds, and the wait after which a request is said to have no answer, ns.
 const (
 	maxPending = 256 // pipelined requests
+	maxOCSP    = 16 << 10
 	unanswered = web.Second
 )
 
@@ -57,6 +59,8 @@ type analyzer struct {
 	pending []request // oldest first; the last may be incomplete
 	status  int       // of the response being received; 0: none
 	holes   bool      // bytes of it are not in the capture
+	ocsp    bool      // it is an OCSP answer, kept in answer
+	answer  []byte
 	last    int64
 	began   bool
 }
@@ -74,7 +78,7 @@ func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 	case inBody, inChunk:
 		n := min(h.left, int64(len(b)))
 		h.left -= n
-		a.body(s, dir, n)
+		a.body(s, dir, b[:n])
 		if h.left == 0 {
 			if h.phase == inChunk {
 				h.phase = atTrailer // the line end behind a chunk, read like an empty trailer line
@@ -89,7 +93,7 @@ func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 	case atTrailer:
 		return a.trailer(s, dir, b), nil
 	case untilClose:
-		a.body(s, dir, int64(len(b)))
+		a.body(s, dir, b)
 		return len(b), nil
 	}
 	return len(b), nil
@@ -124,7 +128,7 @@ func (a *analyzer) fresh() bool { return len(a.pending) == 0 || a.pending[len(a.
 func (a *analyzer) begin(s *proto.Scope, dir flow.Dir, h *head) {
 	if !a.began {
 		a.began = true
-		s.App("http")
+		s.App(name)
 	}
 	if h.bad {
 		s.Malformed("HTTP Content-Length that is no number")
@@ -148,7 +152,7 @@ func (a *analyzer) resync(s *proto.Scope, dir flow.Dir, b []byte) int {
 		// How many responses were lost is not known. Who does not pipeline has
 		// asked again only after the answer: this one is that of the last request.
 		for len(a.pending) > 1 {
-			a.give(s, 0, false)
+			a.give(s, false)
 		}
 	}
 	return a.head(s, dir, b)
@@ -156,7 +160,7 @@ func (a *analyzer) resync(s *proto.Scope, dir flow.Dir, b []byte) int {
 
 func (a *analyzer) request(s *proto.Scope, h *head) {
 	if len(a.pending) >= maxPending {
-		a.give(s, 0, false)
+		a.give(s, false)
 	}
 	at, frame := s.Began()
 	r := request{q: web.Request{
@@ -176,8 +180,8 @@ func (a *analyzer) request(s *proto.Scope, h *head) {
 		r.expect = s.Now()
 	}
 	r.x = conn.Exchange{
-		Protocol: "http", Label: r.q.Method + " " + r.q.Target,
-		ReqStart: at, ReqFrame: frame, ReqEnd: s.Now(), ReqLast: s.Frame(), ReqBytes: uint64(h.size),
+		Protocol: name, Label: r.q.Method + " " + r.q.Target,
+		ReqStart: at, ReqFrame: frame, ReqEnd: s.Now(), ReqLast: s.Frame(), ReqBytes: h.bytes(),
 	}
 	a.pending = append(a.pending, r)
 	p := &a.half[flow.ToServer]
@@ -198,7 +202,7 @@ func (a *analyzer) unreadable(s *proto.Scope) {
 	}
 	at, frame := s.Began()
 	a.pending = append(a.pending, request{whole: true, x: conn.Exchange{
-		Protocol: "http", Label: "(unreadable request)",
+		Protocol: name, Label: "(unreadable request)",
 		ReqStart: at, ReqFrame: frame, ReqEnd: s.Now(), ReqLast: s.Frame(),
 	}})
 }
@@ -230,9 +234,9 @@ func (a *analyzer) response(s *proto.Scope, h *head) {
 	at, frame := s.Began()
 	r.x.RespStart, r.x.RespFrame = at, frame
 	r.x.RespEnd, r.x.RespLast = s.Now(), s.Frame()
-	r.x.RespBytes = uint64(h.size)
+	r.x.RespBytes = h.bytes()
 	r.x.Code = strconv.Itoa(h.status)
-	a.status, a.holes = h.status, false
+	a.status, a.holes, a.ocsp, a.answer = h.status, false, bytes.HasPrefix(h.kind, []byte("application/ocsp-response")), nil
 	wait := int64(0)
 	if r.x.ReqFrame != 0 && !r.gap && r.whole {
 		wait = max(at-r.x.ReqEnd, 0)
@@ -240,13 +244,13 @@ func (a *analyzer) response(s *proto.Scope, h *head) {
 	r.x.Failed = web.Judge(s, &r.q, &web.Response{Status: h.status, Wait: wait, Challenge: h.challenge, Location: h.location})
 	p := &a.half[flow.ToClient]
 	switch {
-	case h.status == 101 || r.q.Method == "CONNECT" && h.status/100 == 2:
+	case h.status == 101 || r.q.Method == methodConnect && h.status/100 == 2:
 		if len(h.upgrade) > 0 {
 			s.Attr("http.upgrade", clip(h.upgrade, web.MaxTarget))
 		}
 		a.complete(s, flow.ToClient)
 		s.Become()
-	case r.q.Method == "HEAD" || h.status == 204 || h.status == 304:
+	case r.q.Method == methodHead || h.status == 204 || h.status == 304:
 		a.complete(s, flow.ToClient)
 	case h.chunked:
 		p.phase = atChunkSize
@@ -264,13 +268,23 @@ func (a *analyzer) response(s *proto.Scope, h *head) {
 // is made up, without times.
 func (a *analyzer) current() *request {
 	if len(a.pending) == 0 {
-		a.pending = append(a.pending, request{whole: true, gap: true, x: conn.Exchange{Protocol: "http", Label: "(request not captured)"}})
+		a.pending = append(a.pending, request{whole: true, gap: true, x: conn.Exchange{Protocol: name, Label: "(request not captured)"}})
 	}
 	return &a.pending[0]
 }
 
-// body counts bytes of a body.
-func (a *analyzer) body(s *proto.Scope, dir flow.Dir, n int64) {
+// body takes bytes of a body: they are counted, and kept only of an OCSP answer.
+func (a *analyzer) body(s *proto.Scope, dir flow.Dir, b []byte) {
+	if dir == flow.ToClient && a.ocsp {
+		if a.ocsp = len(a.answer)+len(b) <= maxOCSP; a.ocsp {
+			a.answer = append(a.answer, b...)
+		}
+	}
+	a.count(s, dir, size(len(b)))
+}
+
+// count moves times and sizes of the message at hand.
+func (a *analyzer) count(s *proto.Scope, dir flow.Dir, n uint64) {
 	if dir == flow.ToServer {
 		if len(a.pending) > 0 {
 			r := &a.pending[len(a.pending)-1]
@@ -280,14 +294,14 @@ func (a *analyzer) body(s *proto.Scope, dir flow.Dir, n int64) {
 			}
 			r.expect = 0
 			r.x.ReqEnd, r.x.ReqLast = s.Now(), s.Frame()
-			r.x.ReqBytes += uint64(n)
+			r.x.ReqBytes += n
 		}
 		return
 	}
 	if len(a.pending) > 0 {
 		r := &a.pending[0]
 		r.x.RespEnd, r.x.RespLast = s.Now(), s.Frame()
-		r.x.RespBytes += uint64(n)
+		r.x.RespBytes += n
 	}
 }
 
@@ -306,7 +320,7 @@ func (a *analyzer) chunkSize(s *proto.Scope, dir flow.Dir, b []byte) int {
 	if err != nil || n < 0 {
 		return a.broken(s, dir, b)
 	}
-	a.body(s, dir, int64(next))
+	a.count(s, dir, size(next))
 	h := &a.half[dir]
 	if n == 0 {
 		h.phase, h.left = atTrailer, 0
@@ -332,7 +346,7 @@ func (a *analyzer) trailer(s *proto.Scope, dir flow.Dir, b []byte) int {
 		}
 		return 0
 	}
-	a.body(s, dir, int64(next))
+	a.count(s, dir, size(next))
 	h := &a.half[dir]
 	switch {
 	case h.left < 0:
@@ -356,26 +370,31 @@ func (a *analyzer) complete(s *proto.Scope, dir flow.Dir) {
 		return
 	}
 	a.countStatus(s)
-	a.give(s, 0, true)
+	a.give(s, true)
 	a.status = 0
 }
 
 // countStatus counts a response that came whole, as tshark does: it reads a
 // response when the last byte of its body is there.
 func (a *analyzer) countStatus(s *proto.Scope) {
-	if !a.holes {
-		s.Count(proto.HTTPStatus, strconv.Itoa(a.status))
+	if a.holes {
+		return
+	}
+	s.Count(proto.HTTPStatus, strconv.Itoa(a.status))
+	if a.ocsp {
+		handshake.Status(s, "", a.answer, false)
+		a.ocsp, a.answer = false, nil
 	}
 }
 
-// give hands over the exchange of a pending request and forgets it.
-func (a *analyzer) give(s *proto.Scope, i int, complete bool) {
-	r := &a.pending[i]
+// give hands over the exchange of the oldest request and forgets it.
+func (a *analyzer) give(s *proto.Scope, complete bool) {
+	r := &a.pending[0]
 	r.x.Complete = complete && !r.gap
 	if r.x.ReqFrame != 0 {
 		s.Exchange(&r.x)
 	}
-	a.pending = append(a.pending[:i], a.pending[i+1:]...)
+	a.pending = append(a.pending[:0], a.pending[1:]...)
 }
 
 // abandon gives up the message of a direction, whose rest cannot be read.
@@ -389,7 +408,7 @@ func (a *analyzer) abandon(s *proto.Scope, dir flow.Dir) {
 		return
 	}
 	if a.status != 0 {
-		a.give(s, 0, false)
+		a.give(s, false)
 		a.status = 0
 	}
 }
@@ -400,14 +419,14 @@ func (a *analyzer) Gap(s *proto.Scope, dir flow.Dir, n int) error {
 	switch {
 	case h.phase == inBody && int64(n) <= h.left:
 		h.left -= int64(n)
-		a.body(s, dir, int64(n))
+		a.count(s, dir, size(n))
 		a.mark(dir)
 		if h.left == 0 {
 			a.complete(s, dir)
 		}
 	case h.phase == inChunk && int64(n) < h.left:
 		h.left -= int64(n)
-		a.body(s, dir, int64(n))
+		a.count(s, dir, size(n))
 		a.mark(dir)
 	case h.phase == untilClose:
 		a.mark(dir)
@@ -447,7 +466,7 @@ func (a *analyzer) End(s *proto.Scope, why proto.End) {
 			web.Unanswered(s, &r.q, r.x.ReqEnd, r.x.ReqLast, waited, why == proto.Reset)
 			r.x.Failed = true
 		}
-		a.give(s, 0, false)
+		a.give(s, false)
 	}
 }
 
@@ -469,6 +488,6 @@ func (a *analyzer) endBody(s *proto.Scope, why proto.End, over bool) {
 	if h.phase == untilClose && over {
 		a.countStatus(s)
 	}
-	a.give(s, 0, h.phase == untilClose && why == proto.Closed)
+	a.give(s, h.phase == untilClose && why == proto.Closed)
 	a.status = 0
 }

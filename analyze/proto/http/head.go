@@ -22,6 +22,7 @@ type head struct {
 	minor  byte
 
 	host, location, agent, server, upgrade []byte
+	kind                                   []byte // Content-Type
 	auth, challenge                        []byte
 	length                                 int64 // -1: not told
 	chunked                                bool
@@ -142,6 +143,10 @@ func (h *head) field(line []byte) {
 		case is("user-agent"):
 			h.agent = value
 		}
+	case 12:
+		if is("content-type") {
+			h.kind = value
+		}
 	case 13:
 		if is("authorization") {
 			h.auth = value
@@ -186,5 +191,11 @@ func hasToken(list []byte, token string) bool {
 	}
 	return false
 }
+
+// bytes is the length of the head.
+func (h *head) bytes() uint64 { return size(h.size) }
+
+// size turns a length into a number of bytes.
+func size[T int | int64](n T) uint64 { return uint64(n) } //nolint:gosec // lengths are never negative
 
 func clip(b []byte, n int) string { return string(b[:min(len(b), n)]) }

@@ -12,7 +12,7 @@ import (
 // Spec declares the analyzer.
 func Spec() proto.Spec {
 	return proto.Spec{
-		Name: "http", Doc: "HTTP/1.0 and 1.1 (RFC 9110, 9112)",
+		Name: name, Doc: "HTTP/1.0 and 1.1 (RFC 9110, 9112)",
 		Carrier: proto.TCP,
 		Ports:   []uint16{80, 3128, 3132, 5985, 8000, 8008, 8080, 8088, 8888, 11371},
 		Probe:   probe,
@@ -21,11 +21,20 @@ func Spec() proto.Spec {
 	}
 }
 
+// name is the protocol as Wireshark and the report call it.
+const name = "http"
+
+// Methods that change how long a response is (RFC 9112, 6.3).
+const (
+	methodConnect = "CONNECT"
+	methodHead    = "HEAD"
+)
+
 // methods are those of RFC 9110, 5789 and WebDAV (RFC 4918, 3253, 3744, 5323),
 // and what is in use without one.
 func methods() []string {
 	return []string{
-		"GET", "POST", "HEAD", "PUT", "DELETE", "OPTIONS", "CONNECT", "PATCH", "TRACE",
+		"GET", "POST", methodHead, "PUT", "DELETE", "OPTIONS", methodConnect, "PATCH", "TRACE",
 		"PROPFIND", "PROPPATCH", "MKCOL", "COPY", "MOVE", "LOCK", "UNLOCK", "REPORT", "SEARCH",
 		"MKCALENDAR", "ACL", "CHECKOUT", "CHECKIN", "MERGE", "SUBSCRIBE", "UNSUBSCRIBE", "NOTIFY",
 		"M-SEARCH", "PURGE", "RPC_IN_DATA", "RPC_OUT_DATA", "BITS_POST", "CCM_POST", "SSTP_DUPLEX_POST",

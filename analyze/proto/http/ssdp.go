@@ -2,6 +2,7 @@ package http
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 
 	"netwhy/analyze/flow"
@@ -36,7 +37,7 @@ type ssdp struct{}
 // Data implements proto.Analyzer.
 func (ssdp) Data(s *proto.Scope, _ flow.Dir, b []byte) (int, error) {
 	var h head
-	line, _, _ := cutLine(append(b[:len(b):len(b)], '\n'), 0)
+	line, _, _ := cutLine(append(slices.Clip(b), '\n'), 0)
 	if h.statusLine(line) {
 		s.Count(proto.HTTPStatus, strconv.Itoa(h.status))
 	}

@@ -125,7 +125,7 @@ func (a *analyzer) data(s *proto.Scope, dir flow.Dir, f header, _ []byte) int {
 		h.ending = f.stream
 	}
 	if st := a.streams[f.stream]; st != nil {
-		st.bytes(dir, uint64(frameHeader), s.Now(), s.Frame())
+		st.bytes(dir, frameHeader, s.Now(), s.Frame())
 	}
 	a.spend(s, dir, f)
 	if f.length == 0 {
@@ -139,7 +139,7 @@ func (a *analyzer) skipped(s *proto.Scope, dir flow.Dir, n int) int {
 	h := &a.half[dir]
 	h.skip -= n
 	if st := a.streams[h.inData]; st != nil && h.inData != 0 {
-		st.bytes(dir, uint64(n), s.Now(), s.Frame())
+		st.bytes(dir, n, s.Now(), s.Frame())
 	}
 	if h.skip == 0 {
 		a.dataEnd(s, dir)

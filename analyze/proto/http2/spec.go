@@ -18,6 +18,8 @@ const (
 
 // Spec declares the analyzer.
 func Spec() proto.Spec {
+	name := finding.Metric{Name: "name", Text: true, Doc: "its name"}
+	const target = "target"
 	fromServer := finding.Metric{Name: "from_server", Doc: "1: the server sent it, 0: the client"}
 	return proto.Spec{
 		Name: "http2", Doc: "HTTP/2 (RFC 9113) and gRPC",
@@ -27,23 +29,44 @@ func Spec() proto.Spec {
 		Probe:   probe,
 		New:     func() proto.Analyzer { return newAnalyzer() },
 		Codes: []finding.Def{
-			{Code: StreamReset, Severity: finding.Notice, Metrics: []finding.Metric{
-				{Name: "error", Doc: "number of the error code"}, {Name: "name", Text: true, Doc: "its name"}, fromServer,
-				{Name: "target", Text: true, Doc: "path of the request"}, {Name: "streams", Merge: finding.Sum, Doc: "streams ended so"}},
-				Doc: "A stream was ended by RST_STREAM with an error (RFC 9113, 7). CANCEL and NO_ERROR are normal and not reported."},
-			{Code: GoAway, Severity: finding.Warning, Metrics: []finding.Metric{
-				{Name: "error", Doc: "number of the error code"}, {Name: "name", Text: true, Doc: "its name"}, fromServer,
-				{Name: "debug", Text: true, Doc: "text that the sender added"}, {Name: "open_streams", Doc: "streams that were open"}},
-				Doc: "One side ended the connection with an error (GOAWAY; RFC 9113, 6.8). GOAWAY with NO_ERROR is an orderly end and not reported."},
-			{Code: GRPCError, Severity: finding.Notice, Metrics: []finding.Metric{
-				{Name: "status", Doc: "gRPC status"}, {Name: "name", Text: true, Doc: "its name"},
-				{Name: "target", Text: true, Doc: "method called"}, {Name: "message", Text: true, Doc: "grpc-message"},
-				{Name: "calls", Merge: finding.Sum, Doc: "calls that failed"}},
-				Doc: "A gRPC call ended with a status other than OK (gRPC, statuscodes.md); the HTTP status is 200 all the same."},
-			{Code: NoWindow, Severity: finding.Notice, Metrics: []finding.Metric{
-				{Name: "target", Text: true, Doc: "path of the request"}, {Name: "stalled_seconds", Merge: finding.Max, Doc: "longest wait for WINDOW_UPDATE"},
-				{Name: "by_server", Doc: "1: the server did not open its window, 0: the client"}},
-				Doc: "A sender used up the flow control window of HTTP/2 (RFC 9113, 5.2) and waited 1 s or more until the receiver opened it: the application there does not read."},
+			{
+				Code: StreamReset, Severity: finding.Notice, Metrics: []finding.Metric{
+					{Name: "error", Doc: "number of the error code"},
+					name,
+					fromServer,
+					{Name: target, Text: true, Doc: "path of the request"},
+					{Name: "streams", Merge: finding.Sum, Doc: "streams ended so"},
+				},
+				Doc: "A stream was ended by RST_STREAM with an error (RFC 9113, 7). CANCEL and NO_ERROR are normal and not reported.",
+			},
+			{
+				Code: GoAway, Severity: finding.Warning, Metrics: []finding.Metric{
+					{Name: "error", Doc: "number of the error code"},
+					name,
+					fromServer,
+					{Name: "debug", Text: true, Doc: "text that the sender added"},
+					{Name: "open_streams", Doc: "streams that were open"},
+				},
+				Doc: "One side ended the connection with an error (GOAWAY; RFC 9113, 6.8). GOAWAY with NO_ERROR is an orderly end and not reported.",
+			},
+			{
+				Code: GRPCError, Severity: finding.Notice, Metrics: []finding.Metric{
+					{Name: "status", Doc: "gRPC status"},
+					name,
+					{Name: target, Text: true, Doc: "method called"},
+					{Name: "message", Text: true, Doc: "grpc-message"},
+					{Name: "calls", Merge: finding.Sum, Doc: "calls that failed"},
+				},
+				Doc: "A gRPC call ended with a status other than OK (gRPC, statuscodes.md); the HTTP status is 200 all the same.",
+			},
+			{
+				Code: NoWindow, Severity: finding.Notice, Metrics: []finding.Metric{
+					{Name: target, Text: true, Doc: "path of the request"},
+					{Name: "stalled_seconds", Merge: finding.Max, Doc: "longest wait for WINDOW_UPDATE"},
+					{Name: "by_server", Doc: "1: the server did not open its window, 0: the client"},
+				},
+				Doc: "A sender used up the flow control window of HTTP/2 (RFC 9113, 5.2) and waited 1 s or more until the receiver opened it: the application there does not read.",
+			},
 		},
 	}
 }

@@ -51,7 +51,7 @@ func (f *fields) take(h hpack.HeaderField) {
 	case ":scheme":
 		f.scheme = v
 	case ":status":
-		f.status, _ = strconv.Atoi(v) //nolint:errcheck // no number: 0, no status
+		f.status, _ = strconv.Atoi(v) // no number: 0, no status
 	case "content-type":
 		f.contentType = v
 	case "grpc-status":
@@ -91,7 +91,7 @@ func (a *analyzer) headers(s *proto.Scope, dir flow.Dir, f header, fs *fields) {
 	if st.grpc {
 		s.Carries("grpc")
 	}
-	st.bytes(dir, uint64(frameHeader+f.length), s.Now(), s.Frame())
+	st.bytes(dir, frameHeader+f.length, s.Now(), s.Frame())
 	if dir == flow.ToServer {
 		return
 	}
@@ -143,7 +143,8 @@ func (a *analyzer) openStream(s *proto.Scope, dir flow.Dir, f header, fs *fields
 }
 
 // bytes counts bytes of a stream and moves its times.
-func (st *stream) bytes(dir flow.Dir, n uint64, at int64, frame uint64) {
+func (st *stream) bytes(dir flow.Dir, length int, at int64, frame uint64) {
+	n := uint64(length) //nolint:gosec // a length is never negative
 	if dir == flow.ToServer {
 		if st.x.ReqFrame == 0 {
 			st.x.ReqStart, st.x.ReqFrame = at, frame

@@ -3,6 +3,7 @@ package prototest
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"netwhy/analyze/flow"
@@ -89,7 +90,7 @@ func (c *Conversation) feed(dir flow.Dir, b []byte) *Conversation {
 	w.marks = append(w.marks, mark{off: len(w.buf), at: c.now, frame: c.frame})
 	w.buf = append(w.buf, b...)
 	for len(w.buf) > 0 && c.Err == nil && !c.Became {
-		used, err := c.a.Data(c.scope(dir), dir, w.buf[:len(w.buf):len(w.buf)])
+		used, err := c.a.Data(c.scope(dir), dir, slices.Clip(w.buf))
 		if used < 0 || used > len(w.buf) {
 			c.Rec.Faults = append(c.Rec.Faults, fmt.Sprintf("used %d of %d bytes", used, len(w.buf)))
 			used = len(w.buf)

@@ -229,7 +229,10 @@ func (a *analyzer) frames(s *proto.Scope, from int, b []byte) {
 	if r.bad {
 		s.Malformed("QUIC Initial packet with frames that do not belong there")
 	}
-	dir := flow.Dir(from)
+	dir := flow.ToServer
+	if from == 1 {
+		dir = flow.ToClient
+	}
 	at, frame := s.Began()
 	for {
 		typ, body, ok := a.crypto[from].message()

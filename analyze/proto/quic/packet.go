@@ -102,18 +102,18 @@ func (p *long) body(b []byte) bool {
 	}
 	off := len(b) - len(p.payload)
 	if p.kind == initial {
-		n, w := varint(b[off:])
-		if w == 0 || n > uint64(len(b)) || off+w+int(n) > len(b) {
+		n, w := length(b[off:])
+		if w == 0 || off+w+n > len(b) {
 			return false
 		}
-		off += w + int(n)
+		off += w + n
 	}
-	n, w := varint(b[off:])
-	if w == 0 || n > uint64(len(b)-off-w) || n < 4+sampleLen {
+	n, w := length(b[off:])
+	if w == 0 || n > len(b)-off-w || n < 4+sampleLen {
 		return false
 	}
 	p.pn = off + w
-	p.size = p.pn + int(n)
+	p.size = p.pn + n
 	p.whole = b[:p.size]
 	return true
 }
@@ -132,6 +132,16 @@ func varint(b []byte) (v uint64, width int) {
 		v = v<<8 | uint64(c)
 	}
 	return v, width
+}
+
+// length reads a length of something in a datagram; width 0: too short, or
+// longer than any datagram.
+func length(b []byte) (n, width int) {
+	v, w := varint(b)
+	if v > 1<<16 {
+		return 0, 0
+	}
+	return int(v), w
 }
 
 // keys protect the Initial packets of one direction.

@@ -127,9 +127,14 @@ func TestConversations(t *testing.T) {
 		{"slow", []prototest.Step{{Dir: up, B: first}, {Dir: down, At: 1500 * time.Millisecond, B: answer}, {Dir: up, At: 1600 * time.Millisecond, B: oneRTT}}, "quic.handshake-slow", "done"},
 		{"no answer", []prototest.Step{{Dir: up, B: first}, {Dir: up, At: time.Second, B: first}, {Dir: up, At: 3 * time.Second, B: first}}, "quic.no-answer", "no answer"},
 		{"stalled", []prototest.Step{{Dir: up, B: first}, {Dir: down, At: 10 * time.Millisecond, B: answer}, {Dir: down, At: 3 * time.Second, B: answer}}, "quic.handshake-stalled", "stalled"},
-		{"closed with an alert", []prototest.Step{{Dir: up, B: first},
-			{Dir: down, At: 10 * time.Millisecond, B: initialPacket(version1, 1, dcid, []byte{1}, []byte{2}, 0, pad([]byte{0x1c, 0x41, 0x78, 6, 3, 'b', 'y', 'e'}))}},
-			"quic.connection-close", ""},
+		{
+			"closed with an alert",
+			[]prototest.Step{
+				{Dir: up, B: first},
+				{Dir: down, At: 10 * time.Millisecond, B: initialPacket(version1, 1, dcid, []byte{1}, []byte{2}, 0, pad([]byte{0x1c, 0x41, 0x78, 6, 3, 'b', 'y', 'e'}))},
+			},
+			"quic.connection-close", "",
+		},
 		{"capture ends", []prototest.Step{{Dir: up, B: first}}, "", ""},
 	} {
 		t.Run(c.what, func(t *testing.T) {

@@ -27,25 +27,49 @@ func Spec() proto.Spec {
 		Probe:   probe,
 		New:     func() proto.Analyzer { return newAnalyzer() },
 		Codes: []finding.Def{
-			{Code: NoAnswer, Severity: finding.Warning, Metrics: []finding.Metric{sni, waited,
-				{Name: "packets", Doc: "datagrams that the client sent"}, {Name: "version", Text: true, Doc: "version that it offered"}},
-				Doc: "The client's Initial packets have no answer: UDP is filtered on the way, or nobody speaks QUIC there. Said from 1 s on: clients repeat after 1 s at the latest when they know no round-trip time (RFC 9002, 6.2.2)."},
-			{Code: HandshakeStalled, Severity: finding.Warning, Metrics: []finding.Metric{sni, waited,
-				{Name: "waiting_for_server", Doc: "1: the client spoke last, 0: the server"}},
-				Doc: "The handshake began and was not completed for 1 s or more. Large packets of the server that get lost (MTU) look like this."},
-			{Code: HandshakeSlow, Severity: finding.Notice, Metrics: []finding.Metric{sni,
-				{Name: "handshake_ms", Merge: finding.Max, Doc: "first Initial to the client's first packet with data"},
-				{Name: "server_ms", Merge: finding.Max, Doc: "first Initial to the server's first packet"}},
-				Doc: "The handshake took 1 s or more; it needs one round trip."},
-			{Code: Negotiation, Severity: finding.Notice, Metrics: []finding.Metric{
-				{Name: "offered", Text: true, Doc: "version that the client offered"}, {Name: "supported", Text: true, Doc: "versions of the server"}},
-				Doc: "The server does not speak the version that the client offered and names its own (RFC 9000, 6)."},
-			{Code: Retry, Severity: finding.Info, Metrics: []finding.Metric{sni},
-				Doc: "The server asked the client to prove its address (Retry; RFC 9000, 8.1.2): it costs a round trip. Servers do so under load."},
-			{Code: Close, Severity: finding.Warning, Metrics: []finding.Metric{
-				{Name: "error", Doc: "number of the error code"}, {Name: "name", Text: true, Doc: "its name; for 0x100 to 0x1ff that of the TLS alert"},
-				{Name: "from_server", Doc: "1: the server sent it, 0: the client"}, {Name: "reason", Text: true, Doc: "text that the sender added"}, sni},
-				Doc: "One side closed the connection during the handshake and said why (CONNECTION_CLOSE; RFC 9000, 20). Later ones are encrypted."},
+			{
+				Code: NoAnswer, Severity: finding.Warning, Metrics: []finding.Metric{
+					sni, waited,
+					{Name: "packets", Doc: "datagrams that the client sent"},
+					{Name: "version", Text: true, Doc: "version that it offered"},
+				},
+				Doc: "The client's Initial packets have no answer: UDP is filtered on the way, or nobody speaks QUIC there. Said from 1 s on: clients repeat after 1 s at the latest when they know no round-trip time (RFC 9002, 6.2.2).",
+			},
+			{
+				Code: HandshakeStalled, Severity: finding.Warning, Metrics: []finding.Metric{
+					sni, waited,
+					{Name: "waiting_for_server", Doc: "1: the client spoke last, 0: the server"},
+				},
+				Doc: "The handshake began and was not completed for 1 s or more. Large packets of the server that get lost (MTU) look like this.",
+			},
+			{
+				Code: HandshakeSlow, Severity: finding.Notice, Metrics: []finding.Metric{
+					sni,
+					{Name: "handshake_ms", Merge: finding.Max, Doc: "first Initial to the client's first packet with data"},
+					{Name: "server_ms", Merge: finding.Max, Doc: "first Initial to the server's first packet"},
+				},
+				Doc: "The handshake took 1 s or more; it needs one round trip.",
+			},
+			{
+				Code: Negotiation, Severity: finding.Notice, Metrics: []finding.Metric{
+					{Name: "offered", Text: true, Doc: "version that the client offered"}, {Name: "supported", Text: true, Doc: "versions of the server"},
+				},
+				Doc: "The server does not speak the version that the client offered and names its own (RFC 9000, 6).",
+			},
+			{
+				Code: Retry, Severity: finding.Info, Metrics: []finding.Metric{sni},
+				Doc: "The server asked the client to prove its address (Retry; RFC 9000, 8.1.2): it costs a round trip. Servers do so under load.",
+			},
+			{
+				Code: Close, Severity: finding.Warning, Metrics: []finding.Metric{
+					{Name: "error", Doc: "number of the error code"},
+					{Name: "name", Text: true, Doc: "its name; for 0x100 to 0x1ff that of the TLS alert"},
+					{Name: "from_server", Doc: "1: the server sent it, 0: the client"},
+					{Name: "reason", Text: true, Doc: "text that the sender added"},
+					sni,
+				},
+				Doc: "One side closed the connection during the handshake and said why (CONNECTION_CLOSE; RFC 9000, 20). Later ones are encrypted.",
+			},
 		},
 	}
 }

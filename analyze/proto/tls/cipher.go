@@ -177,20 +177,20 @@ func (a *aead) open(seq uint64, typ uint8, version uint16, body []byte) ([]byte,
 	} else {
 		copy(nonce, a.iv)
 		for i := range 8 {
-			nonce[4+i] ^= byte(seq >> (56 - 8*i))
+			nonce[4+i] ^= byte(seq >> (56 - 8*i) & 0xff)
 		}
 	}
 	ad := a.ad[:headerLen]
 	if a.v13 {
 		ad[0] = typ
 		binary.BigEndian.PutUint16(ad[1:], version)
-		binary.BigEndian.PutUint16(ad[3:], uint16(len(body)))
+		binary.BigEndian.PutUint16(ad[3:], uint16(len(body)&0xffff))
 	} else {
 		ad = a.ad[:]
 		binary.BigEndian.PutUint64(ad, seq)
 		ad[8] = typ
 		binary.BigEndian.PutUint16(ad[9:], version)
-		binary.BigEndian.PutUint16(ad[11:], uint16(n))
+		binary.BigEndian.PutUint16(ad[11:], uint16(n&0xffff))
 	}
 	out, err := a.aead.Open(a.out[:0], nonce, body[head:], ad)
 	if err != nil {
@@ -259,7 +259,7 @@ func (c *cbcOpener) right(seq uint64, typ uint8, version uint16, data, mac []byt
 	binary.BigEndian.PutUint64(head[:], seq)
 	head[8] = typ
 	binary.BigEndian.PutUint16(head[9:], version)
-	binary.BigEndian.PutUint16(head[11:], uint16(len(data)))
+	binary.BigEndian.PutUint16(head[11:], uint16(len(data)&0xffff))
 	h := hmac.New(c.mac, c.key)
 	h.Write(head[:])
 	h.Write(data)

@@ -120,11 +120,11 @@ func talk(tb testing.TB, client, server *tls.Config, say func(client, server *tl
 	c, s := tls.Client(end{a, t, up}, client), tls.Server(end{b, t, down}, server)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if s.Handshake() != nil {
+		if s.HandshakeContext(tb.Context()) != nil {
 			b.Close()
 		}
 	})
-	if c.Handshake() != nil {
+	if c.HandshakeContext(tb.Context()) != nil {
 		a.Close()
 	}
 	wg.Wait()
@@ -136,7 +136,7 @@ func talk(tb testing.TB, client, server *tls.Config, say func(client, server *tl
 
 func tcpPair(tb testing.TB) (a, b net.Conn) {
 	tb.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func tcpPair(tb testing.TB) (a, b net.Conn) {
 		b, err = l.Accept()
 		done <- err
 	}()
-	if a, err = net.Dial("tcp", l.Addr().String()); err != nil {
+	if a, err = new(net.Dialer).DialContext(tb.Context(), "tcp", l.Addr().String()); err != nil {
 		tb.Fatal(err)
 	}
 	if err := <-done; err != nil {
@@ -353,10 +353,14 @@ func TestFailures(t *testing.T) {
 		from   float64
 	}{
 		{"unknown issuer", &tls.Config{MaxVersion: tls.VersionTLS12, RootCAs: x509.NewCertPool()}, server(nil), "tls.fatal-alert", 42, 0},
-		{"no common version", &tls.Config{MaxVersion: tls.VersionTLS12, InsecureSkipVerify: true},
-			server(func(c *tls.Config) { c.MinVersion = tls.VersionTLS13 }), "tls.fatal-alert", 70, 1},
-		{"no common protocol", &tls.Config{NextProtos: []string{"x"}, InsecureSkipVerify: true},
-			server(func(c *tls.Config) { c.NextProtos = []string{"y"} }), "tls.fatal-alert", 120, 1},
+		{
+			"no common version", &tls.Config{MaxVersion: tls.VersionTLS12, InsecureSkipVerify: true},
+			server(func(c *tls.Config) { c.MinVersion = tls.VersionTLS13 }), "tls.fatal-alert", 70, 1,
+		},
+		{
+			"no common protocol", &tls.Config{NextProtos: []string{"x"}, InsecureSkipVerify: true},
+			server(func(c *tls.Config) { c.NextProtos = []string{"y"} }), "tls.fatal-alert", 120, 1,
+		},
 		{"refused in TLS 1.3", &tls.Config{RootCAs: x509.NewCertPool()}, server(nil), "tls.encrypted-alert", 0, 0},
 	} {
 		t.Run(c.what, func(t *testing.T) {

@@ -88,6 +88,10 @@ func (h *Session) Message(s *proto.Scope, dir flow.Dir, typ uint8, body []byte, 
 		if dir == flow.ToClient && !h.certs {
 			h.certificate(s, body)
 		}
+	case tlsmsg.TypeCertificateStatus:
+		if der, ok := tlsmsg.StapledStatus(body); ok {
+			Status(s, h.SNI(), der, true)
+		}
 	case tlsmsg.TypeEncryptedExtensions:
 		if alpn, ok := tlsmsg.EncryptedALPN(body); ok && alpn != "" {
 			s.Attr("tls.alpn", alpn)
@@ -295,7 +299,7 @@ func (h *Session) Sealed(s *proto.Scope, dir flow.Dir, typ uint8, n int) {
 		h.progress(dir, "encrypted messages of the server", now)
 	case n == sealedAlert13 && h.answered:
 		h.sealedAlert(s, dir)
-	case h.answered && !(h.Client != nil && h.Client.EarlyData && !h.serverEncrypted):
+	case h.answered && (h.Client == nil || !h.Client.EarlyData || h.serverEncrypted):
 		h.progress(dir, "Finished", now)
 		h.complete(s, now)
 	}
@@ -377,6 +381,16 @@ func (h *Session) exchange(s *proto.Scope) {
 		x.Failed, x.Code = true, h.failure
 	}
 	s.Exchange(&x)
+}
+
+// Status reports an OCSP response that says that a certificate was revoked.
+func Status(s *proto.Scope, sni string, der []byte, stapled bool) {
+	r, revoked := tlsmsg.Revoked(der)
+	if !revoked {
+		return
+	}
+	s.Report(CertRevoked, finding.Text(sni), finding.Text(r.Serial), finding.Text(r.At.UTC().Format(time.RFC3339)),
+		finding.Text(tlsmsg.ReasonName(r.Reason)), bit(stapled))
 }
 
 func bit(b bool) finding.Value {

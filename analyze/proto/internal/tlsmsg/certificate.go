@@ -98,9 +98,7 @@ func ReadChain(ders [][]byte, asked string, at time.Time) (c Chain, ok bool) {
 			c.NotYetValid = i
 		}
 	}
-	for _, n := range leaf.DNSNames[:min(len(leaf.DNSNames), maxNames)] {
-		c.Names = append(c.Names, n)
-	}
+	c.Names = append(c.Names, leaf.DNSNames[:min(len(leaf.DNSNames), maxNames)]...)
 	for _, ip := range leaf.IPAddresses[:min(len(leaf.IPAddresses), maxNames)] {
 		c.Names = append(c.Names, ip.String())
 	}

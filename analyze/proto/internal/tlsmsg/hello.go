@@ -21,6 +21,7 @@ const (
 	TypeCertificateVerify   = 15
 	TypeClientKeyExchange   = 16
 	TypeFinished            = 20
+	TypeCertificateStatus   = 22
 	TypeKeyUpdate           = 24
 )
 
