@@ -18,6 +18,8 @@ type Batch struct {
 	Buf      []byte   // frames lie in it at their Offset; bytes between them are of no meaning
 	Counters Counters // of the source, up to here
 	Secrets  [][]byte // contents of pcapng decryption-secrets blocks (NSS key log) met in this batch; own copies
+	Clock    int64    // live: all that the capture point saw before this time (ns) has been handed on; 0: not known
+	Break    bool     // live: the clock jumped before this batch, or the machine slept: times on both sides do not compare
 
 	refs atomic.Int32
 	pool *Pool
@@ -71,6 +73,7 @@ func (b *Batch) reset() {
 	}
 	b.Counters = Counters{}
 	b.Secrets = nil
+	b.Clock, b.Break = 0, false
 }
 
 // Pool is a fixed number of batches: the bound on bytes between a source and
@@ -92,6 +95,12 @@ func NewPool(n, bytes int) *Pool {
 
 // Size returns the number of batches.
 func (p *Pool) Size() int { return cap(p.free) }
+
+// Free returns the number of batches that nobody holds at the moment.
+func (p *Pool) Free() int { return len(p.free) }
+
+// Owns reports whether the batch belongs to this pool.
+func (p *Pool) Owns(b *Batch) bool { return b.pool == p }
 
 // Get waits for a free batch: a file loses nothing. It fails with the
 // context's cause only.
