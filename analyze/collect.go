@@ -256,6 +256,7 @@ func (c *collector) publish(e *proto.Event) {
 // tally adds the counts of one batch.
 func (c *collector) tally(t *tally) {
 	r := c.res
+	r.Source = t.counters
 	if t.packets == 0 {
 		return
 	}
@@ -270,7 +271,6 @@ func (c *collector) tally(t *tally) {
 	r.Packets += t.packets
 	r.Bytes += t.bytes
 	r.Undecoded += t.undecoded
-	r.Source = t.counters
 	r.Trust.TimeReversals += t.reversals
 	r.Trust.Snapped += t.snapped
 	for i := range t.rates {
@@ -378,6 +378,7 @@ func (c *collector) close(lane int, x *closed) {
 		k.Conn(&c.out, s)
 	}
 	if c.opt.Connection != nil {
+		s.CommunityID = flow.CommunityID(s.ID.Proto, s.Client.Addr, s.Server.Addr)
 		c.opt.Connection(s)
 	}
 	c.keep.add(s)

@@ -149,10 +149,14 @@ func (k *keeper) add(s *conn.Summary) {
 	heap.Push(&k.rest, w)
 }
 
-// list returns what was kept, by protocol and number.
+// list returns what was kept, by protocol and number. Only what is kept is given
+// its community_id: a flood has millions of conversations, and each costs a hash.
 func (k *keeper) list() []conn.Summary {
 	all := make([]conn.Summary, 0, len(k.rest))
 	for _, w := range k.rest {
+		if w.sum.CommunityID == "" {
+			w.sum.CommunityID = flow.CommunityID(w.sum.ID.Proto, w.sum.Client.Addr, w.sum.Server.Addr)
+		}
 		all = append(all, *w.sum)
 	}
 	slices.SortFunc(all, func(a, b conn.Summary) int { return compareIDs(a.ID, b.ID) })
