@@ -26,7 +26,7 @@ type copies struct {
 const copySlots = 1 << 12 // a direct-mapped memory: what falls on the same slot is forgotten
 
 type copyOf struct {
-	print uint64
+	mark  uint64
 	time  int64
 	ttl   uint8
 	falls uint8 // times that it came by with a lower TTL
@@ -50,12 +50,15 @@ const loopFalls = 3
 
 // seen tells whether the packet at hand came by before.
 func (c *copies) seen(f *packet.Frame, p *decode.Packet, raw []byte) (v sight) {
-	print := fingerprint(p, raw)
-	slot := &c.recent[print%copySlots]
+	mark := fingerprint(p, raw)
+	slot := &c.recent[mark%copySlots]
 	age := f.Time - slot.time
-	now := copyOf{print: print, time: f.Time, ttl: p.TTL, since: f.Time, times: 1}
-	if slot.print == print && age >= 0 {
+	now := copyOf{mark: mark, time: f.Time, ttl: p.TTL, since: f.Time, times: 1}
+	if slot.mark == mark && age >= 0 {
 		v.again = age < copyWindow
+		if v.again && p.TTL == slot.ttl {
+			now.falls = slot.falls // a mirrored copy says nothing of a circle
+		}
 		if p.IPVersion != 0 && p.TTL < slot.ttl && age < second {
 			now.falls = min(slot.falls+1, loopFalls)
 			v.looped = now.falls >= loopFalls

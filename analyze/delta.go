@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"netwhy/analyze/conn"
+	"netwhy/analyze/correlate"
 	"netwhy/analyze/decode"
 	"netwhy/analyze/finding"
 	"netwhy/analyze/flow"
@@ -12,7 +13,8 @@ import (
 // delta is everything that a lane has to say about one batch. It goes from lane
 // to collector and back, and is used again. Each list is in capture order.
 type delta struct {
-	tally   tally // of the whole batch; from lane 0 only
+	rates   []correlate.Rate // memory of tally.rates
+	tally   tally            // of the whole batch; from lane 0 only
 	tallied bool
 	ending  bool // the capture is over: closed is in the order of serial
 
@@ -95,9 +97,9 @@ func (d *delta) begin(n *names) {
 // take copies the tally of the batch: the original is used again before the
 // collector reads it.
 func (d *delta) take(t *tally) {
-	rates := append(d.tally.rates[:0], t.rates...)
+	d.rates = append(d.rates[:0], t.rates...)
 	d.tally, d.tallied = *t, true
-	d.tally.rates = rates
+	d.tally.rates = d.rates
 }
 
 // summary returns an empty summary that lives as long as the delta is read.

@@ -107,6 +107,9 @@ func (l *lane) run() {
 		if l.id == 0 {
 			l.d.take(&w.tally)
 		}
+		if w.batch.Break {
+			l.restart()
+		}
 		l.books.Clock(w.tally.latest)
 		l.retireDue(w.tally.latest)
 		for i := range w.batch.Frames {
@@ -120,6 +123,7 @@ func (l *lane) run() {
 			l.expire(w.tally.latest)
 		}
 		l.until = w.tally.latest
+		l.letGo()
 		l.pipe.drop(w)
 		l.send()
 	}
@@ -236,8 +240,8 @@ func (l *lane) watch() {
 // one before. Only every other one can be a copy: a flood of equal datagrams is
 // no mirror's work.
 func (l *lane) recall(c *conversation, dir flow.Dir) {
-	print := uint32(fingerprint(l.pkt, l.raw))
-	again := c.print[dir] == print
+	now := uint32(fingerprint(l.pkt, l.raw))
+	again := c.print[dir] == now
 	if age := l.frame.Time - c.last; again && age >= 0 && age < second {
 		l.copy = age < copyWindow && c.flags&copied == 0
 		l.falls(c, dir)
@@ -246,14 +250,18 @@ func (l *lane) recall(c *conversation, dir flow.Dir) {
 	if l.copy {
 		c.flags |= copied
 	}
-	c.print[dir] = print
+	c.print[dir] = now
 }
 
 // falls counts how often in a row a packet came by with a lower TTL than before.
 func (l *lane) falls(c *conversation, dir flow.Dir) {
-	if age := l.frame.Time - c.last; l.pkt.TTL >= c.ttl[dir] || age < 0 || age >= second {
+	age := l.frame.Time - c.last
+	if l.pkt.TTL > c.ttl[dir] || age < 0 || age >= second {
 		c.falls = 0
 		return
+	}
+	if l.pkt.TTL == c.ttl[dir] {
+		return // a mirrored copy, or sent again: it says nothing of a circle
 	}
 	if c.falls = min(c.falls+1, loopFalls); c.falls == loopFalls {
 		l.looped()
@@ -422,10 +430,9 @@ func (l *lane) segment() {
 	l.reading = true
 	m := l.tracker.Segment(c.tcp, s, &l.view)
 	l.reading = false
-	switch l.view.State {
-	case conn.EndFin:
+	if how := l.view.State; how == conn.EndFin {
 		l.leave(slot, c, finished)
-	case conn.EndReset, conn.EndRefused:
+	} else if how == conn.EndReset || how == conn.EndRefused {
 		l.leave(slot, c, aborted)
 	}
 	l.d.marks(m)
@@ -743,9 +750,28 @@ func (l *lane) now() uint64 {
 	return l.frame.Number
 }
 
+// letGo forgets the bytes of the batch, which goes back to its pool: the next
+// one may have no frame that takes the place of the last.
+func (l *lane) letGo() {
+	if l.frame != nil {
+		l.past = *l.frame
+		l.frame = &l.past
+	}
+	l.pkt, l.raw = nil, nil
+}
+
+// restart folds every conversation: the clock jumped, or the machine slept, and
+// waits that span the jump are nobody's.
+func (l *lane) restart() {
+	for _, slot := range l.bySerial() {
+		l.fold(slot, proto.Evicted)
+	}
+}
+
 // expire folds conversations that were silent for long, some at a time.
 func (l *lane) expire(now int64) {
 	const step = 256
+	l.letGo()
 	for range min(step, l.table.top-1) {
 		l.table.hand++
 		if l.table.hand >= l.table.top {

@@ -90,6 +90,7 @@ func (p *pipeline) decode() {
 			w.tally.add(f, &w.pkts[i], w.batch.Data(f))
 		}
 		w.tally.flush()
+		w.tally.latest = max(w.tally.latest, w.batch.Clock)
 		for range p.lanes {
 			w.ready <- struct{}{}
 		}

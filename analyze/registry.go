@@ -3,12 +3,14 @@ package analyze
 import (
 	"netwhy/analyze/correlate"
 	"netwhy/analyze/proto"
+	"netwhy/analyze/proto/amqp"
 	"netwhy/analyze/proto/arp"
 	"netwhy/analyze/proto/bfd"
 	"netwhy/analyze/proto/bgp"
 	"netwhy/analyze/proto/cdp"
 	"netwhy/analyze/proto/dhcp"
 	"netwhy/analyze/proto/dhcpv6"
+	"netwhy/analyze/proto/dnp3"
 	"netwhy/analyze/proto/dns"
 	"netwhy/analyze/proto/dtls"
 	"netwhy/analyze/proto/eigrp"
@@ -20,8 +22,14 @@ import (
 	"netwhy/analyze/proto/icmp"
 	"netwhy/analyze/proto/igmp"
 	"netwhy/analyze/proto/imap"
+	"netwhy/analyze/proto/kafka"
+	"netwhy/analyze/proto/kerberos"
 	"netwhy/analyze/proto/lacp"
+	"netwhy/analyze/proto/ldap"
 	"netwhy/analyze/proto/lldp"
+	"netwhy/analyze/proto/modbus"
+	"netwhy/analyze/proto/mongo"
+	"netwhy/analyze/proto/mqtt"
 	"netwhy/analyze/proto/mysql"
 	"netwhy/analyze/proto/nd"
 	"netwhy/analyze/proto/ntp"
@@ -34,13 +42,17 @@ import (
 	"netwhy/analyze/proto/radius"
 	"netwhy/analyze/proto/redis"
 	"netwhy/analyze/proto/rip"
+	"netwhy/analyze/proto/smb2"
 	"netwhy/analyze/proto/smtp"
 	"netwhy/analyze/proto/snmp"
+	"netwhy/analyze/proto/socks"
 	"netwhy/analyze/proto/ssh"
 	"netwhy/analyze/proto/stp"
 	"netwhy/analyze/proto/syslog"
+	"netwhy/analyze/proto/tds"
 	"netwhy/analyze/proto/tftp"
 	"netwhy/analyze/proto/tls"
+	"netwhy/analyze/proto/tns"
 	"netwhy/analyze/proto/vrrp"
 	"netwhy/analyze/proto/wlan"
 )
@@ -49,12 +61,14 @@ import (
 // among those that know the port equally well.
 func Protocols() []proto.Spec {
 	return []proto.Spec{
+		amqp.Spec(),
 		arp.Spec(),
 		bfd.Spec(),
 		bgp.Spec(),
 		cdp.Spec(),
 		dhcp.Spec(),
 		dhcpv6.Spec(),
+		dnp3.Spec(),
 		dns.LLMNR(),
 		dns.MDNS(),
 		dns.Spec(),
@@ -70,8 +84,15 @@ func Protocols() []proto.Spec {
 		icmp.Spec(),
 		igmp.Spec(),
 		imap.Spec(),
+		kafka.Spec(),
+		kerberos.Spec(),
+		kerberos.TCP(),
 		lacp.Spec(),
+		ldap.Spec(),
 		lldp.Spec(),
+		modbus.Spec(),
+		mongo.Spec(),
+		mqtt.Spec(),
 		mysql.Spec(),
 		nd.Spec(),
 		ntp.Spec(),
@@ -85,13 +106,17 @@ func Protocols() []proto.Spec {
 		redis.Spec(),
 		rip.NG(),
 		rip.Spec(),
+		smb2.Spec(),
 		smtp.Spec(),
 		snmp.Spec(),
+		socks.Spec(),
 		ssh.Spec(),
 		stp.Spec(),
 		syslog.Spec(),
+		tds.Spec(),
 		tftp.Spec(),
 		tls.Spec(),
+		tns.Spec(),
 		vrrp.Spec(),
 		wlan.EAPOL(),
 		wlan.Spec(),

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,8 +22,8 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // shared returns a folder of captures kept beside the repository.
-func shared(t testing.TB, name string) string {
-	t.Helper()
+func shared(tb testing.TB, name string) string {
+	tb.Helper()
 	root := os.Getenv("NETWHY_SHARED")
 	if root == "" {
 		root = filepath.Join("..", "..", "shared")
@@ -32,39 +31,39 @@ func shared(t testing.TB, name string) string {
 	dir := filepath.Join(root, name)
 	if _, err := os.Stat(dir); err != nil {
 		if os.Getenv("CI") == "true" {
-			t.Fatalf("captures are missing: %v", err)
+			tb.Fatalf("captures are missing: %v", err)
 		}
-		t.Skipf("captures are missing: %v", err)
+		tb.Skipf("captures are missing: %v", err)
 	}
 	return dir
 }
 
-func captures(t testing.TB, name string) (paths []string) {
-	t.Helper()
-	dir := shared(t, name)
+func captures(tb testing.TB, name string) (paths []string) {
+	tb.Helper()
+	dir := shared(tb, name)
 	list, err := os.ReadDir(dir)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	for _, e := range list {
-		if ext := filepath.Ext(e.Name()); strings.Contains(".pcap .pcapng .cap .gz", ext) && ext != "" {
+		if ext := filepath.Ext(e.Name()); ext == ".pcap" || ext == ".pcapng" || ext == ".cap" || ext == ".gz" {
 			paths = append(paths, filepath.Join(dir, e.Name()))
 		}
 	}
 	return paths
 }
 
-func run(t testing.TB, path string, opt analyze.Options) *analyze.Result {
-	t.Helper()
-	src, err := capture.Open(t.Context(), []string{path}, capture.Options{})
+func run(tb testing.TB, path string, opt analyze.Options) *analyze.Result {
+	tb.Helper()
+	src, err := capture.Open(tb.Context(), []string{path}, capture.Options{})
 	if err != nil {
-		t.Fatalf("%s: %v", path, err)
+		tb.Fatalf("%s: %v", path, err)
 	}
 	defer src.Close()
-	r, err := analyze.Run(t.Context(), src, opt, nil)
+	r, err := analyze.Run(tb.Context(), src, opt, nil)
 	var cut *capture.TruncatedError
 	if err != nil && !errors.As(err, &cut) {
-		t.Fatalf("%s: %v", path, err)
+		tb.Fatalf("%s: %v", path, err)
 	}
 	return r
 }
@@ -115,15 +114,15 @@ type truth struct {
 	HTTPStatus       map[string]uint64 `json:"http_response_code"`
 }
 
-func truthOf(t testing.TB, path string) truth {
-	t.Helper()
+func truthOf(tb testing.TB, path string) truth {
+	tb.Helper()
 	b, err := os.ReadFile(filepath.Join(filepath.Dir(path), "truth", filepath.Base(path)+".json"))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	var v truth
 	if err := json.Unmarshal(b, &v); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return v
 }

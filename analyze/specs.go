@@ -1,6 +1,8 @@
 package analyze
 
 import (
+	"slices"
+
 	"netwhy/analyze/decode"
 	"netwhy/analyze/finding"
 	"netwhy/analyze/ledger"
@@ -98,12 +100,7 @@ func (s *specs) order(carrier proto.Transport, a, b uint16) []int {
 }
 
 func (s *specs) knows(i int, port uint16) bool {
-	for _, p := range s.all[i].Ports {
-		if p == port {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(s.all[i].Ports, port)
 }
 
 func (s *specs) numbered(carrier proto.Transport, number uint16) []int {

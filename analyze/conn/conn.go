@@ -85,7 +85,7 @@ type Exchange struct {
 	Ledger    Ledger
 }
 
-// How a conversation ended.
+// End is how a conversation ended.
 type End string
 
 // Ends of a conversation.

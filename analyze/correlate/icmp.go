@@ -241,7 +241,7 @@ func exceeded(e *ICMPError) finding.Code {
 }
 
 // Conn does nothing: errors tell it all.
-func (x *icmpErrors) Conn(*Out, *conn.Summary) {}
+func (*icmpErrors) Conn(*Out, *conn.Summary) {}
 
 // End reports each group.
 func (x *icmpErrors) End(o *Out) {

@@ -213,14 +213,14 @@ func (n *neighbours) said(e *proto.Event, b *proto.Neighbour) {
 			unasked = false
 		}
 		n.claimed(e, b.IP, b.MAC, unasked)
-		n.answered(x, e.Time)
+		x.answeredAt(e.Time)
 	case proto.Announces:
 		n.claimed(e, b.IP, b.MAC, false)
-		n.answered(x, e.Time)
+		x.answeredAt(e.Time)
 	}
 }
 
-func (n *neighbours) answered(x *neighbour, at int64) {
+func (x *neighbour) answeredAt(at int64) {
 	x.answered = at
 	x.open = finding.Evidence{}
 	clear(x.askers)
@@ -259,12 +259,12 @@ func (n *neighbours) claimed(e *proto.Event, ip netip.Addr, mac [6]byte, unasked
 	if x.open.Count > 0 && e.Time > x.open.End {
 		// Who speaks in the name of an address is there, whoever asked before:
 		// DHCP servers ask for an address before they give it away.
-		n.answered(x, e.Time)
+		x.answeredAt(e.Time)
 	}
 }
 
 // Conn does nothing: neighbours tell it all.
-func (n *neighbours) Conn(*Out, *conn.Summary) {}
+func (*neighbours) Conn(*Out, *conn.Summary) {}
 
 // End judges each address.
 func (n *neighbours) End(o *Out) {

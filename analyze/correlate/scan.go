@@ -122,7 +122,7 @@ type scan struct {
 	floods map[netip.AddrPort]*flood
 }
 
-func (s *scan) Event(*Out, *proto.Event) {}
+func (*scan) Event(*Out, *proto.Event) {}
 
 // Conn notes how an attempt to connect ended.
 func (s *scan) Conn(_ *Out, c *conn.Summary) {
@@ -186,10 +186,10 @@ func (s *scan) flood(c *conn.Summary) {
 }
 
 // entry returns what a map holds for a key, made anew unless the map is full.
-func entry[K comparable, V any](m map[K]*V, k K, make func() *V) *V {
+func entry[K comparable, V any](m map[K]*V, k K, fresh func() *V) *V {
 	v := m[k]
 	if v == nil && len(m) < maxPairs {
-		v = make()
+		v = fresh()
 		m[k] = v
 	}
 	return v

@@ -115,7 +115,7 @@ func (s *storm) Event(_ *Out, e *proto.Event) {
 }
 
 // Conn does nothing: storms are below connections.
-func (s *storm) Conn(*Out, *conn.Summary) {}
+func (*storm) Conn(*Out, *conn.Summary) {}
 
 // End reports a storm.
 func (s *storm) End(o *Out) {

@@ -22,7 +22,7 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt) //nolint:forbidigo // main is where contexts begin
 	defer stop()
 	err := run(ctx, os.Args[1:], os.Stdout)
 	if err != nil {
@@ -31,6 +31,13 @@ func main() {
 		os.Exit(1) //nolint:gocritic // stop was called
 	}
 }
+
+// file stands for the capture's name in the arguments of a tool, and walker is
+// the tool that this program is itself.
+const (
+	file   = "FILE"
+	walker = "walk"
+)
 
 // tool is one program that reads a capture. FILE stands for its name.
 type tool struct {
@@ -42,7 +49,7 @@ type tool struct {
 }
 
 func run(ctx context.Context, args []string, out io.Writer) error {
-	if len(args) == 2 && args[0] == "walk" {
+	if len(args) == 2 && args[0] == walker {
 		return walk(args[1])
 	}
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
@@ -60,14 +67,14 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return fmt.Errorf("find myself: %w", err)
 	}
 	tools, missing := installed([]tool{
-		{name: "netwhy", args: []string{*netwhy, "replay", "FILE", "--offline", "--format", "json", "-o", os.DevNull, "--progress", "never"}, note: "everything on"},
-		{name: "netwhy, 1 worker", args: []string{*netwhy, "replay", "FILE", "--offline", "--format", "json", "-o", os.DevNull, "--progress", "never"}, env: "NETWHY_LIMITS_WORKERS=1", note: "everything on"},
-		{name: "walk", args: []string{self, "walk", "FILE"}, note: "records in large blocks, nothing else"},
-		{name: "capinfos", args: []string{"capinfos", "-c", "FILE"}, note: "counts packets"},
-		{name: "softflowd", args: []string{"softflowd", "-r", "FILE", "-n", "127.0.0.1:9", "-d"}, note: "counts flows"},
-		{name: "tcptrace -n", args: []string{"tcptrace", "-n", "FILE"}, note: "TCP connections"},
-		{name: "tcptrace -n -l", args: []string{"tcptrace", "-n", "-l", "FILE"}, note: "the same with statistics"},
-		{name: "tshark", args: []string{"tshark", "-n", "-q", "-z", "expert", "-z", "conv,tcp", "-r", "FILE"}, note: "-q -z expert -z conv,tcp", slow: true},
+		{name: "netwhy", args: []string{*netwhy, "replay", file, "--offline", "--format", "json", "-o", os.DevNull, "--progress", "never"}, note: "everything on"},
+		{name: "netwhy, 1 worker", args: []string{*netwhy, "replay", file, "--offline", "--format", "json", "-o", os.DevNull, "--progress", "never"}, env: "NETWHY_LIMITS_WORKERS=1", note: "everything on"},
+		{name: walker, args: []string{self, walker, file}, note: "records in large blocks, nothing else"},
+		{name: "capinfos", args: []string{"capinfos", "-c", file}, note: "counts packets"},
+		{name: "softflowd", args: []string{"softflowd", "-r", file, "-n", "127.0.0.1:9", "-d"}, note: "counts flows"},
+		{name: "tcptrace -n", args: []string{"tcptrace", "-n", file}, note: "TCP connections"},
+		{name: "tcptrace -n -l", args: []string{"tcptrace", "-n", "-l", file}, note: "the same with statistics"},
+		{name: "tshark", args: []string{"tshark", "-n", "-q", "-z", "expert", "-z", "conv,tcp", "-r", file}, note: "-q -z expert -z conv,tcp", slow: true},
 	})
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %d cores, %s; medians of %d runs in turn (slow tools: one), whole processes.\n", machine(), runtime.NumCPU(), runtime.Version(), *runs)
@@ -133,7 +140,7 @@ func measure(ctx context.Context, tools []tool, capture string, runs int) ([][]s
 func once(ctx context.Context, t tool, capture string) (sample, error) {
 	args := make([]string, len(t.args))
 	for i, a := range t.args {
-		args[i] = strings.ReplaceAll(a, "FILE", capture)
+		args[i] = strings.ReplaceAll(a, file, capture)
 	}
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...) //nolint:gosec // the tools are listed above
 	if t.env != "" {

@@ -19,7 +19,7 @@ func TestBench(t *testing.T) {
 	if err := os.WriteFile(capture, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	tools := []tool{{name: "echo", args: []string{"echo", "FILE"}, note: "says the name"}}
+	tools := []tool{{name: "echo", args: []string{"echo", file}, note: "says the name"}}
 	rows, err := measure(context.Background(), tools, capture, 3)
 	if err != nil {
 		t.Fatal(err)
