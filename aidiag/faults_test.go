@@ -31,7 +31,7 @@ func (w *world) lonely(open time.Duration) {
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, faulttest.Silent())
-	w.deps.times = func(t *llm.Timeouts) { *t = shortTimes; t.FirstByte, t.Attempt = time.Hour, time.Hour }
+	w.deps.times = func(t *llm.Timeouts) { *t = patient; t.FirstByte, t.Attempt = time.Hour, time.Hour }
 	e := w.engine()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	ended := make(chan error, 1)
@@ -78,7 +78,7 @@ func TestTookTooLong(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, faulttest.Silent())
 	w.cfg.Deadline = time.Second
-	w.deps.times = func(t *llm.Timeouts) { *t = shortTimes; t.FirstByte = time.Hour }
+	w.deps.times = func(t *llm.Timeouts) { *t = patient; t.FirstByte = time.Hour }
 	e, c := w.run(), testCase("D1")
 	a := ask(t, e, c)
 	w.complete(c, a)

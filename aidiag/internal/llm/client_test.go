@@ -38,9 +38,9 @@ func endpoint(t *testing.T, base string, change func(*llm.Options, *llm.Network)
 	}
 	opt := llm.Options{
 		BaseURL: b.URL, Kind: llm.OpenAI, Key: key, Model: "m",
-		Timeouts: llm.Timeouts{FirstByte: 300 * time.Millisecond, Idle: 200 * time.Millisecond, NoData: 300 * time.Millisecond, Attempt: 2 * time.Second, Grace: 60 * time.Millisecond},
+		Timeouts: llm.Timeouts{FirstByte: 30 * time.Second, Idle: 30 * time.Second, NoData: 30 * time.Second, Attempt: time.Minute, Grace: 60 * time.Millisecond},
 	}
-	net := llm.Network{Base: b, Connect: 300 * time.Millisecond}
+	net := llm.Network{Base: b, Connect: 20 * time.Second}
 	if change != nil {
 		change(&opt, &net)
 	}
@@ -52,6 +52,16 @@ func endpoint(t *testing.T, base string, change func(*llm.Options, *llm.Network)
 		t.Fatal(err)
 	}
 	return e
+}
+
+// hasty shortens the limits where they are what is tested.
+func hasty(yes bool) func(*llm.Options, *llm.Network) {
+	return func(o *llm.Options, n *llm.Network) {
+		if yes {
+			o.Timeouts = llm.Timeouts{FirstByte: 300 * time.Millisecond, Idle: 200 * time.Millisecond, NoData: 300 * time.Millisecond, Attempt: 2 * time.Second, Grace: 60 * time.Millisecond}
+			n.Connect = 300 * time.Millisecond
+		}
+	}
 }
 
 func ask() llm.Request {
@@ -142,7 +152,7 @@ func TestClasses(t *testing.T) {
 		{"500", faulttest.Error(500, "", "", ""), llm.Server, 500, ""},
 		{"500 cut", faulttest.ErrorCut(500), llm.Server, 500, ""},
 		{"500 with 64 MiB", faulttest.ErrorHuge(500, 64<<20), llm.Server, 500, ""},
-		{"500 bomb", faulttest.ErrorBomb(500, 64), llm.Server, 500, ""},
+		{"500 bomb", faulttest.ErrorBomb(500, 20), llm.Server, 500, ""},
 		{"501", faulttest.Error(501, "", "", ""), llm.NotFound, 501, ""},
 		{"502 html", faulttest.HTML(502), llm.Server, 502, ""},
 		{"504", faulttest.HTML(504), llm.GatewayTimeout, 504, ""},
@@ -155,7 +165,7 @@ func TestClasses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s := faulttest.New(t, c.fault)
-			e := endpoint(t, s.URL(), nil)
+			e := endpoint(t, s.URL(), hasty(c.class == llm.NetPersistent))
 			reply, err := e.Ask(t.Context(), ask())
 			got := llm.OK
 			if err != nil {
@@ -220,7 +230,10 @@ func TestClassesBelowHTTP(t *testing.T) {
 		{"TLS hangs", "https://" + faulttest.Deaf(t) + "/v1", nil, llm.NetPersistent},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			e := endpoint(t, c.base, func(_ *llm.Options, n *llm.Network) { n.Dial = c.dial })
+			e := endpoint(t, c.base, func(o *llm.Options, n *llm.Network) {
+				hasty(c.class == llm.NetPersistent)(o, n)
+				n.Dial = c.dial
+			})
 			_, err := e.Ask(t.Context(), ask())
 			a, ok := errors.AsType[*llm.AttemptError](err)
 			if !ok {
@@ -428,5 +441,30 @@ func TestParseBase(t *testing.T) {
 		if (err != nil) != (c.url == "") || b.URL != c.url || b.Local != c.local {
 			t.Errorf("%s: %+v %v, want %q local %t", c.in, b, err, c.url, c.local)
 		}
+	}
+}
+
+// TestBounded: of an endless or bloated answer only so much is read.
+func TestBounded(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		fault faulttest.Fault
+		most  int64
+	}{
+		{"error body", faulttest.ErrorHuge(500, 64<<20), 64 << 10},
+		{"unpacked error body", faulttest.ErrorBomb(500, 20), 64 << 10},
+		{"line", faulttest.HugeLine(8 << 20), 1<<20 + 64<<10},
+		{"stream", faulttest.Endless(), 16<<20 + 64<<10},
+		{"document", faulttest.JSON(200, strings.Repeat(" ", 1<<20)), 64 << 10},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := faulttest.New(t, c.fault)
+			reply, err := endpoint(t, s.URL(), nil).Ask(t.Context(), ask())
+			if err == nil || reply.BytesIn > c.most || reply.BytesIn == 0 {
+				t.Errorf("read %d bytes, limit %d: %v", reply.BytesIn, c.most, err)
+			}
+		})
 	}
 }

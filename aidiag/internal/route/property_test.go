@@ -138,11 +138,12 @@ func randomRound(t *testing.T, seed uint64) {
 		ps = append(ps, p)
 	}
 	r := New(l, ps, nil, nil)
+	plan := rand.New(rand.NewPCG(seed, 2)) // of this goroutine alone
 	var wg sync.WaitGroup
 	for i := range 60 {
 		ctx, cancel := context.WithCancel(t.Context())
-		if w.rnd.IntN(4) == 0 {
-			time.AfterFunc(time.Duration(w.rnd.IntN(30000))*time.Millisecond, cancel)
+		if plan.IntN(4) == 0 {
+			time.AfterFunc(time.Duration(plan.IntN(30000))*time.Millisecond, cancel)
 		}
 		c := &Call{Case: strconv.Itoa(i), Compose: func(Shape) llm.Request { return llm.Request{} }}
 		c.Judge = func(content string, _ bool) (string, bool) {
@@ -157,7 +158,7 @@ func randomRound(t *testing.T, seed uint64) {
 			res := r.Do(ctx, c)
 			w.check(c, res, time.Since(before), l)
 		})
-		time.Sleep(time.Duration(w.rnd.IntN(8000)) * time.Millisecond)
+		time.Sleep(time.Duration(plan.IntN(8000)) * time.Millisecond)
 	}
 	wg.Wait()
 	if w.most > l.MaxParallel {
