@@ -132,6 +132,8 @@ type resets struct {
 	keepAlive  bool
 	idle       int64 // that silence
 	took       int64 // data to RST
+	answerSide flow.Dir
+	answerTTL  uint8
 	unacked    uint32
 	reqBytes   uint64
 	respBytes  uint64
@@ -163,6 +165,7 @@ func (t *talk) reset(r *record, s *tcp.Segment) {
 	x.seenSide |= 1 << d
 	t.prove(Reset, s)
 	t.misfit(r, s)
+	t.answers(r, s)
 	if x.n > 1 {
 		return
 	}
@@ -177,23 +180,29 @@ func (t *talk) reset(r *record, s *tcp.Segment) {
 		x.unacked = max(x.unacked, f.inFlight())
 	}
 	x.reqBytes, x.respBytes = t.turn.reqBytes, t.turn.respBytes
-	x.zeroWindow = s.Window == 0 && s.Seq == f.next
 	x.pushing = t.cutShort(r)
 	x.moving = t.rec != 0 && s.Time-t.rec < max(2*t.roundTrip(r), 50*millisecond)
-	// Was it the answer to the first words after a silence?
+}
+
+// answers notes a RST that answers the first words after a silence. It need not be
+// the first one: a host that restarts may have sent one that never arrived.
+func (t *talk) answers(r *record, s *tcp.Segment) {
+	d := s.Dir & 1
+	f, o, x := &t.voice[d], &t.voice[d^1], &t.resets
 	last := max(o.lastAt, o.keepAt)
-	if t.quiet != 0 && t.quietDir == d^1 && f.heard < t.quietEnd && s.Time-last <= second+2*t.half(r, d) {
-		x.answered, x.idle, x.took = true, t.quiet, s.Time-last
-		x.keepAlive = o.keepRun > 0 && o.keepAt >= t.quietEnd
-		if x.keepAlive {
-			x.idle = max(x.idle, o.keepIdle)
-		}
-		ev := t.evidence(ResetAfterIdle)
-		if ev.Count == 0 {
-			ev.Add(t.quietFrame, t.quietEnd)
-		}
-		ev.Add(s.Frame, s.Time)
+	if x.answered || t.quiet == 0 || t.quietDir != d^1 || f.heard >= t.quietEnd || s.Time-last > second+2*t.half(r, d) {
+		return
 	}
+	x.answered, x.idle, x.took = true, t.quiet, s.Time-last
+	x.answerSide, x.answerTTL = d, s.TTL
+	x.zeroWindow = s.Window == 0 && s.Seq == f.next
+	x.keepAlive = o.keepRun > 0 && o.keepAt >= t.quietEnd
+	if x.keepAlive {
+		x.idle = max(x.idle, o.keepIdle)
+	}
+	ev := t.evidence(ResetAfterIdle)
+	rising(ev, t.quietFrame, t.quietEnd)
+	rising(ev, s.Frame, s.Time)
 }
 
 // misfit compares a RST with what its host's other segments look like.

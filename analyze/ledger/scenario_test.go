@@ -433,6 +433,17 @@ func scenarios() []scenario {
 			not:  []finding.Code{ResetInjected},
 		},
 		{
+			name: "its RST when it went away did not arrive, the next one answers",
+			script: shakeServer + `
+				21 c>s PA len=100 ttl=60
+				22 s>c PA len=300 ttl=64
+				42 c>s A ttl=60
+				1622 s>c RA ttl=64
+				5322 c>s PA len=12 ttl=60
+				5322 s>c R seq=300 ttl=64`,
+			want: figureMap{ResetAfterIdle: {"idle_seconds": 3.7, "answer_ms": 0, "by_server": 1, "ttl_differs": 0}},
+		},
+		{
 			name: "a box forgot it and answers in the server's name",
 			script: shake + `
 				21 c>s PA len=100
