@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,7 +72,7 @@ func (e *Engine) assemble(ctx context.Context) (*crew, error) {
 		}
 	}
 	c := &crew{}
-	providers := e.recruit(c, list, true)
+	providers := downward(c, e.recruit(c, list, true))
 	if len(providers) == 0 {
 		e.crewErr = ErrNobody
 		if len(c.notices) > 0 {
@@ -82,6 +83,22 @@ func (e *Engine) assemble(ctx context.Context) (*crew, error) {
 	c.router = route.New(e.limits, providers, e.ledger.request, nil)
 	e.crew = c
 	return c, nil
+}
+
+// downward drops cloud providers that stand behind a local one: a case never goes
+// from this machine to the cloud because something here failed.
+func downward(c *crew, list []route.Provider) []route.Provider {
+	local := ""
+	return slices.DeleteFunc(list, func(p route.Provider) bool {
+		if p.Local {
+			local = p.Name
+			return false
+		}
+		if local != "" {
+			c.notices = append(c.notices, Notice{Class: llm.Local, Provider: p.Name, Text: "provider " + p.Name + " is not asked: it stands behind the local provider " + local + "; put it first to use it"})
+		}
+		return local != ""
+	})
 }
 
 // recruit makes the endpoints of providers; those that cannot be used become
@@ -137,7 +154,7 @@ func (e *Engine) recruitOne(c *crew, p Provider, keys bool) (route.Provider, err
 		}
 		rp.FirstByte = times.FirstByte
 		tr := llm.NewTransport(llm.Network{
-			Base: base, Private: p.AllowHTTPPrivate, Connect: connect, Roots: roots, Proxy: e.deps.Proxy, Dial: e.deps.Dial,
+			Base: base, Private: p.AllowHTTPPrivate, Connect: connect, Roots: roots, Proxy: e.deps.Proxy, Dial: e.deps.Dial, Dialled: e.own.dialled,
 		})
 		ep, err := llm.New(llm.Options{
 			BaseURL: base.URL, Kind: llm.Kind(p.Kind), Key: key, Model: p.Model, APIVersion: p.APIVersion, Timeouts: times, Transport: tr,

@@ -60,6 +60,7 @@ type Engine struct {
 	started atomic.Bool
 	says    sayer
 	counts  tally
+	own     own
 
 	mu      sync.Mutex // guards the making of the router
 	crew    *crew
@@ -136,6 +137,9 @@ func (e *Engine) sending() redact.Options {
 // Submit takes a case. It never blocks and starts nothing. What had to make room
 // comes back, answered by its rules; it will not come by Answers too.
 func (e *Engine) Submit(c Case) (shed []Answer) {
+	if e.own.all(&c) {
+		return []Answer{fallBack(&c, Off, llm.Local, "netwhy's own connection to the AI: not asked about")}
+	}
 	back, why := e.queue.put(&c)
 	if back == nil {
 		return nil
@@ -185,6 +189,48 @@ func (e *Engine) Run(ctx context.Context) error {
 		e.crew.close()
 	}
 	return context.Cause(ctx)
+}
+
+// AskAll runs the engine for these cases alone and returns their answers in the
+// same order. More cases than fit the queue are fed as others are answered, so
+// none is shed. It is for captures that are read to their end; ctx ends it early,
+// and what is open then is answered by its rules.
+func (e *Engine) AskAll(ctx context.Context, cases []Case) []Answer {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = e.Run(ctx) // why it ended is in the answers
+	}()
+	defer func() { <-ended }()
+	answers := make(map[string]Answer, len(cases))
+	open := 0
+	take := func() bool {
+		a, ok := <-e.Answers()
+		if ok {
+			open--
+			answers[a.Case] = a
+		}
+		return ok
+	}
+	for i := range cases {
+		for open >= e.cfg.Queue && take() {
+		}
+		back := e.Submit(cases[i])
+		for _, a := range back {
+			answers[a.Case] = a
+		}
+		open += 1 - len(back)
+	}
+	e.Finish()
+	for take() {
+	}
+	out := make([]Answer, 0, len(cases))
+	for i := range cases {
+		if a, ok := answers[cases[i].ID]; ok {
+			out = append(out, a)
+		}
+	}
+	return out
 }
 
 // NetworkUp tells that the link came up: endpoints may be tried at once.

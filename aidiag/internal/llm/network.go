@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"net"
 	"net/http"
 	"net/url"
@@ -22,6 +23,9 @@ type Network struct {
 	Roots   *x509.CertPool // nil: the system's
 	Proxy   func(*http.Request) (*url.URL, error)
 	Dial    Dial // nil: the system's dialer behind the guard
+	// Dialled is told of each connection: its own end, or the far end of one that
+	// did not come about. nil: nobody.
+	Dialled func(local, failed net.Addr)
 }
 
 const idleConns = 60 * time.Second
@@ -36,7 +40,7 @@ func NewTransport(n Network) *http.Transport {
 	const num, den = 5, 3 // 5 s for the handshake where connecting has 3 s
 	return &http.Transport{
 		Proxy:                  n.Proxy,
-		DialContext:            bounded(dial, n.Connect),
+		DialContext:            bounded(dial, n.Connect, n.Dialled),
 		TLSHandshakeTimeout:    n.Connect * num / den,
 		ForceAttemptHTTP2:      true,
 		MaxResponseHeaderBytes: maxHeader,
@@ -48,11 +52,20 @@ func NewTransport(n Network) *http.Transport {
 }
 
 // bounded gives a dial its own limit, told apart from the attempt's.
-func bounded(dial Dial, limit time.Duration) Dial {
+func bounded(dial Dial, limit time.Duration, tell func(local, failed net.Addr)) Dial {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
-		return dial(ctx, network, addr)
+		c, err := dial(ctx, network, addr)
+		if tell == nil {
+			return c, err
+		}
+		if err == nil {
+			tell(c.LocalAddr(), nil)
+		} else if o, ok := errors.AsType[*net.OpError](err); ok && o.Addr != nil {
+			tell(nil, o.Addr)
+		}
+		return c, err
 	}
 }
 
