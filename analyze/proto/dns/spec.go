@@ -153,6 +153,8 @@ func probeDatagram(_ flow.Dir, b []byte) proto.Verdict {
 		return proto.Likely // cut, or a broken record behind a good question
 	case m.bad == faultName && m.qd == 1 && m.an == 0:
 		return proto.Likely // cut inside the question
+	case m.qd == 1 && m.response() && m.opcode() == opQuery:
+		return proto.Likely // a broken question, answered all the same
 	case m.qd == 1 || m.opcode() == opUpdate:
 		return proto.NeedMore
 	}

@@ -114,11 +114,23 @@ func (a *analyzer) head(s *proto.Scope, dir flow.Dir, b []byte) int {
 		}
 		a.half[dir].phase = lost
 		return len(b)
+	case !ok && cut(s) && (len(h.method) > 0 || h.status > 0):
+		h.size, h.length = len(b), 0
+		a.begin(s, dir, &h)
+		a.half[dir].phase = lost
+		return len(b)
 	case !ok:
 		return 0
 	}
 	a.begin(s, dir, &h)
 	return h.size
+}
+
+// cut reports whether the frame at hand was cut by the snaplen: what is missing
+// of its message will not come.
+func cut(s *proto.Scope) bool {
+	p := s.Packet()
+	return p != nil && p.Payload < p.End && p.PayloadLen > p.End-p.Payload
 }
 
 // fresh reports whether no request is being received.
@@ -236,7 +248,11 @@ func (a *analyzer) response(s *proto.Scope, h *head) {
 	r.x.RespEnd, r.x.RespLast = s.Now(), s.Frame()
 	r.x.RespBytes = h.bytes()
 	r.x.Code = strconv.Itoa(h.status)
-	a.status, a.holes, a.ocsp, a.answer = h.status, false, bytes.HasPrefix(h.kind, []byte("application/ocsp-response")), nil
+	a.status, a.holes = h.status, cut(s)
+	if a.holes {
+		s.Count(proto.HTTPStatus, r.x.Code) // tshark waits for no body then
+	}
+	a.ocsp, a.answer = bytes.HasPrefix(h.kind, []byte("application/ocsp-response")), nil
 	wait := int64(0)
 	if r.x.ReqFrame != 0 && !r.gap && r.whole {
 		wait = max(at-r.x.ReqEnd, 0)

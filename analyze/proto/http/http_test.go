@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"netwhy/analyze/decode"
 	"netwhy/analyze/flow"
 	"netwhy/analyze/proto"
 	"netwhy/analyze/proto/prototest"
@@ -227,6 +228,26 @@ func TestGaps(t *testing.T) {
 				t.Errorf("statuses %d, complete %d, malformed %v, codes %v", n, done, got.Rec.Bad, got.Rec.Codes())
 			}
 		})
+	}
+}
+
+// A short snaplen leaves the beginnings of messages: they still make pairs.
+func TestSnapped(t *testing.T) {
+	t.Parallel()
+	c := fresh()
+	for i, code := range []string{"200", "500"} {
+		for dir, text := range []string{get[:24], "HTTP/1.1 " + code + " OK\r\nDate"} {
+			c.Packet = &decode.Packet{Payload: 54, End: 54 + uint32(len(text)), PayloadLen: 1000}
+			c.Send(flow.Dir(dir), time.Duration(i)*time.Second, []byte(text))
+			c.Gap(flow.Dir(dir), time.Duration(i)*time.Second, 1000-len(text))
+		}
+	}
+	c.End(2*time.Second, proto.Over)
+	if n := c.Rec.Counts[proto.HTTPStatus]; n["200"] != 1 || n["500"] != 1 || len(c.Rec.Exchanges) != 2 || c.Rec.Exchanges[1].Code != "500" {
+		t.Errorf("statuses %v, exchanges %+v", n, c.Rec.Exchanges)
+	}
+	if codes := strings.Join(c.Rec.Codes(), " "); codes != "http.server-error" || len(c.Rec.Bad) > 0 {
+		t.Errorf("codes %q, malformed %v", codes, c.Rec.Bad)
 	}
 }
 

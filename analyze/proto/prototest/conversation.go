@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"netwhy/analyze/decode"
 	"netwhy/analyze/flow"
 	"netwhy/analyze/proto"
 )
@@ -21,7 +22,9 @@ type Conversation struct {
 	Client netip.AddrPort
 	Server netip.AddrPort
 	Err    error // why the analyzer was detached; nil: it was not
-	Became bool  // the analyzer asked for the rest of the stream to be probed anew
+	// Packet is what Scope.Packet returns; nil: nothing was decoded.
+	Packet *decode.Packet
+	Became bool // the analyzer asked for the rest of the stream to be probed anew
 	// Within are the protocols that decrypted bytes may be; the first whose
 	// probe is Certain (or else Likely) takes them.
 	Within []proto.Spec
@@ -146,7 +149,7 @@ func (c *Conversation) Unused(dir flow.Dir) []byte { return c.side[dir].buf }
 func (c *Conversation) scope(dir flow.Dir) *proto.Scope {
 	s := &proto.Scope{
 		At: c.now, FrameNo: c.frame, BeganAt: c.now, BeganFrame: c.frame,
-		ClientEnd: c.Client, ServerEnd: c.Server, Facts: &c.Facts, Out: c.Rec,
+		ClientEnd: c.Client, ServerEnd: c.Server, Facts: &c.Facts, Out: c.Rec, Pkt: c.Packet,
 	}
 	if m := c.side[dir].marks; len(m) > 0 {
 		s.BeganAt, s.BeganFrame = m[0].at, m[0].frame

@@ -4,10 +4,8 @@ import (
 	"crypto/md5" //nolint:gosec // JA3 is defined as an MD5 sum; it protects nothing
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // Transports of JA4.
@@ -64,36 +62,43 @@ func md5hex(b []byte) string {
 // family is not freely licensed and is not made here).
 func (h *ClientHello) JA4(transport byte) string {
 	const none = "000000000000"
-	ciphers := sortedHex(h.Ciphers)
-	all := 0
-	var exts []uint16
-	for _, e := range h.Extensions {
-		if IsGREASE(e) {
-			continue
-		}
-		all++
-		if e != extServerName && e != extALPN {
-			exts = append(exts, e)
-		}
-	}
+	var room [maxCiphers]uint16 // sorted copies without GREASE; no allocation for what every hello costs
+	var text [8 * maxCiphers]byte
+	ciphers := sorted(room[:0], h.Ciphers)
+	a := make([]byte, 0, 36)
+	a = append(a, transport)
+	a = append(a, ja4Version(h.MaxVersion())...)
 	name := byte('i')
 	if slices.Contains(h.Extensions, extServerName) {
 		name = 'd'
 	}
-	a := fmt.Sprintf("%c%s%c%02d%02d%s", transport, ja4Version(h.MaxVersion()), name,
-		min(len(ciphers), 99), min(all, 99), h.ja4ALPN())
-	b, c := none, none
+	a = append(a, name)
+	a = appendCount(a, len(ciphers))
+	b := none
 	if len(ciphers) > 0 {
-		b = sha12(strings.Join(ciphers, ","))
+		b = sum12(appendHexes(text[:0], ciphers))
 	}
-	if all > 0 {
-		text := strings.Join(sortedHex(exts), ",")
-		if sigs := hexes(h.SigAlgs); len(sigs) > 0 {
-			text += "_" + strings.Join(sigs, ",")
-		}
-		c = sha12(text)
+	exts := sorted(room[:0], h.Extensions)
+	all := len(exts)
+	a = appendCount(a, all)
+	a = append(a, h.ja4ALPN()...)
+	a = append(append(append(a, '_'), b...), '_')
+	if all == 0 {
+		return string(append(a, none...))
 	}
-	return a + "_" + b + "_" + c
+	exts = slices.DeleteFunc(exts, func(e uint16) bool { return e == extServerName || e == extALPN })
+	c := appendHexes(text[:0], exts)
+	var sigs [maxList]uint16
+	if list := ungreased(sigs[:0], h.SigAlgs); len(list) > 0 {
+		c = appendHexes(append(c, '_'), list)
+	}
+	return string(append(a, sum12(c)...))
+}
+
+// appendCount writes a number of two digits, 99 at most.
+func appendCount(b []byte, n int) []byte {
+	n = min(n, 99)
+	return append(b, "0123456789"[n/10], "0123456789"[n%10])
 }
 
 func (h *ClientHello) ja4ALPN() string {
@@ -135,23 +140,35 @@ func ja4Version(v uint16) string {
 	return "00"
 }
 
-func sortedHex(list []uint16) []string {
-	out := hexes(list)
-	slices.Sort(out)
-	return out
-}
-
-func hexes(list []uint16) []string {
-	out := make([]string, 0, len(list))
+func ungreased(dst, list []uint16) []uint16 {
 	for _, v := range list {
 		if !IsGREASE(v) {
-			out = append(out, fmt.Sprintf("%04x", v))
+			dst = append(dst, v)
 		}
 	}
-	return out
+	return dst
 }
 
-func sha12(text string) string {
-	sum := sha256.Sum256([]byte(text))
+func sorted(dst, list []uint16) []uint16 {
+	dst = ungreased(dst, list)
+	slices.Sort(dst)
+	return dst
+}
+
+// appendHexes writes numbers of four hexadecimal digits with commas between.
+func appendHexes(b []byte, list []uint16) []byte {
+	const digits = "0123456789abcdef"
+	for i, v := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, digits[v>>12], digits[v>>8&15], digits[v>>4&15], digits[v&15])
+	}
+	return b
+}
+
+// sum12 is the first twelve digits of the SHA-256 of a text.
+func sum12(text []byte) string {
+	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:6])
 }

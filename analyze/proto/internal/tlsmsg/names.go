@@ -36,8 +36,54 @@ func VersionName(v uint16) string {
 	return fmt.Sprintf("0x%04x", v)
 }
 
-// CipherName writes a cipher suite by its IANA name, or as a number.
-func CipherName(c uint16) string { return tls.CipherSuiteName(c) }
+// CipherName writes a cipher suite by its IANA name, or as a number: those that
+// crypto/tls knows, and what else was met in captures. The table of crypto/tls
+// is made anew at each call, which costs more than reading a ServerHello.
+func CipherName(c uint16) string {
+	switch c {
+	case 0x1301:
+		return "TLS_AES_128_GCM_SHA256"
+	case 0x1302:
+		return "TLS_AES_256_GCM_SHA384"
+	case 0x1303:
+		return "TLS_CHACHA20_POLY1305_SHA256"
+	case 0xc02b:
+		return "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"
+	case 0xc02c:
+		return "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"
+	case 0xc02f:
+		return "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"
+	case 0xc030:
+		return "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384"
+	case 0xcca8:
+		return "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256"
+	case 0xcca9:
+		return "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256"
+	case 0x0033:
+		return "TLS_DHE_RSA_WITH_AES_128_CBC_SHA"
+	case 0x0039:
+		return "TLS_DHE_RSA_WITH_AES_256_CBC_SHA"
+	case 0x003d:
+		return "TLS_RSA_WITH_AES_256_CBC_SHA256"
+	case 0x0067:
+		return "TLS_DHE_RSA_WITH_AES_128_CBC_SHA256"
+	case 0x006b:
+		return "TLS_DHE_RSA_WITH_AES_256_CBC_SHA256"
+	case 0x009e:
+		return "TLS_DHE_RSA_WITH_AES_128_GCM_SHA256"
+	case 0x009f:
+		return "TLS_DHE_RSA_WITH_AES_256_GCM_SHA384"
+	case 0x0016:
+		return "TLS_DHE_RSA_WITH_3DES_EDE_CBC_SHA"
+	case 0x0088:
+		return "TLS_DHE_RSA_WITH_CAMELLIA_256_CBC_SHA"
+	case 0xc0ac:
+		return "TLS_ECDHE_ECDSA_WITH_AES_128_CCM"
+	case 0xc0ae:
+		return "TLS_ECDHE_ECDSA_WITH_AES_128_CCM_8"
+	}
+	return tls.CipherSuiteName(c)
+}
 
 // WeakCipher tells why a suite should not be used any more; empty: no reason
 // known. Numbers are of the IANA registry, reasons of RFC 7465, 8996 and 9325.

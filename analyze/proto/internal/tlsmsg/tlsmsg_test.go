@@ -107,3 +107,14 @@ func FuzzMessages(f *testing.F) {
 		}
 	})
 }
+
+func BenchmarkJA4(b *testing.B) {
+	h := ClientHello{
+		Version: TLS12, Versions: []uint16{TLS13, TLS12}, Ciphers: []uint16{0x1301, 0x1302, 0x1303, 0xc02b, 0xc02f, 0xc02c, 0xc030},
+		Extensions: []uint16{0x1b, 0, 0x33, 0x10, 0x17, 0x2d, 0x0d, 5, 0x23, 0x12, 0x2b}, SigAlgs: []uint16{0x403, 0x804, 0x401}, ALPN: []string{"h2"},
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = h.JA4(OverTCP)
+	}
+}
