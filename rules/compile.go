@@ -12,7 +12,6 @@ import (
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/file"
-	"github.com/expr-lang/expr/types"
 	"github.com/expr-lang/expr/vm"
 )
 
@@ -40,10 +39,10 @@ type program struct {
 
 // compile checks and compiles one expression. The faults are in the place of the
 // expression, each with the caret or the near name.
-func compile(src scalar, env types.Map, want reflect.Kind, funcs []expr.Option) (*program, []*Error) {
+func compile(src scalar, env *environment, want reflect.Kind, funcs []expr.Option) (*program, []*Error) {
 	g := &guard{uses: make(map[string]bool)}
 	opts := []expr.Option{
-		expr.Env(env), expr.DisableAllBuiltins(), expr.MaxNodes(maxNodes), expr.Patch(g),
+		env.option(), expr.DisableAllBuiltins(), expr.MaxNodes(maxNodes), expr.Patch(g),
 		expr.Function("ratio", ratio, new(func(float64, float64) float64)),
 	}
 	for _, b := range allowed() {
@@ -75,7 +74,7 @@ func compile(src scalar, env types.Map, want reflect.Kind, funcs []expr.Option) 
 
 // compileError turns the library's message into ours: with the place in the rule
 // file and the near name.
-func compileError(src scalar, env types.Map, err error) *Error {
+func compileError(src scalar, env *environment, err error) *Error {
 	var fe *file.Error
 	if !errors.As(err, &fe) {
 		return &Error{Pos: src.pos, Message: err.Error()}
@@ -83,7 +82,7 @@ func compileError(src scalar, env types.Map, err error) *Error {
 	e := &Error{Pos: src.within(max(fe.Line, 1), fe.Column+1), Message: fe.Message}
 	if m := unknownName.FindStringSubmatch(fe.Message); m != nil {
 		e.Message = fmt.Sprintf("unknown name %q", m[1])
-		e.Hint = hint(env, m[1])
+		e.Hint = hint(env.types, m[1])
 		if fe.Message == "unknown name "+m[1] {
 			e.root = m[1]
 		}

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/expr-lang/expr/types"
 	"github.com/goccy/go-yaml/ast"
 
 	"netwhy/analyze/finding"
@@ -426,7 +425,7 @@ func (b *builder) judgement(d *draft, r *Rule) {
 	}
 }
 
-func (b *builder) choice(s scalar, what string, known []string, env types.Map) choice {
+func (b *builder) choice(s scalar, what string, known []string, env *environment) choice {
 	switch {
 	case !s.set:
 		b.fault(b.at, "; it is one of "+strings.Join(known, ", "), "no %s", what)
@@ -444,7 +443,7 @@ func (b *builder) choice(s scalar, what string, known []string, env types.Map) c
 	return choice{expr: p, names: p.names(known)}
 }
 
-func (b *builder) expr(s scalar, env types.Map, want reflect.Kind) *program {
+func (b *builder) expr(s scalar, env *environment, want reflect.Kind) *program {
 	p, list := compile(s, env, want, nil)
 	b.take(list)
 	b.note(p)
@@ -500,7 +499,7 @@ func (b *builder) words(d *draft, r *Rule) {
 	}
 }
 
-func (b *builder) text(t texts, what string, env types.Map, command bool) text {
+func (b *builder) text(t texts, what string, env *environment, command bool) text {
 	var out text
 	if t.en.set {
 		out.en = b.template(t.en, env, English, command)
@@ -519,7 +518,7 @@ func (b *builder) text(t texts, what string, env types.Map, command bool) text {
 	return out
 }
 
-func (b *builder) template(s scalar, env types.Map, lang string, command bool) *template {
+func (b *builder) template(s scalar, env *environment, lang string, command bool) *template {
 	t, list := parseText(s, env, lang, command)
 	b.take(list)
 	for i := range t.parts {

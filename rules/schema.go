@@ -4,6 +4,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/checker/nature"
+	"github.com/expr-lang/expr/conf"
 	"github.com/expr-lang/expr/types"
 
 	"netwhy/analyze/finding"
@@ -38,10 +41,11 @@ type schema struct {
 	codes []string // sorted
 	// families: first part of a code, and in it the rest, as names
 	families map[string]map[string]*finding.Def
+	made     map[purpose]*environment // while loading
 }
 
 func newSchema(defs []finding.Def) *schema {
-	s := &schema{defs: make(map[finding.Code]*finding.Def, len(defs)), families: make(map[string]map[string]*finding.Def)}
+	s := &schema{defs: make(map[finding.Code]*finding.Def, len(defs)), families: make(map[string]map[string]*finding.Def), made: make(map[purpose]*environment)}
 	for i := range defs {
 		d := &defs[i]
 		if _, twice := s.defs[d.Code]; twice {
@@ -77,8 +81,41 @@ const (
 	forText          // culprit, party and reach are known
 )
 
-// types returns the environment's names and types for one scope and use.
-func (s *schema) types(scope Scope, u use) types.Map {
+// environment is what an expression can name. It is made once for each scope and
+// use: making the library's description of it anew for each of a thousand
+// expressions was nine tenths of the time and memory of a load (measured: 1.49 s
+// and 659 MB, now 0.14 s and 56 MB).
+type environment struct {
+	types  types.Map
+	nature nature.Nature
+}
+
+// option is expr.Env with the description that is there already.
+func (e *environment) option() expr.Option {
+	return func(c *conf.Config) { c.EnvObject, c.Env, c.Strict = e.types, e.nature, e.nature.Strict }
+}
+
+// purpose tells environments apart.
+type purpose struct {
+	scope Scope
+	use   use
+}
+
+// types returns the environment for one scope and use. It is for loading, which
+// one goroutine does.
+func (s *schema) types(scope Scope, u use) *environment {
+	key := purpose{scope, u}
+	if e, ok := s.made[key]; ok {
+		return e
+	}
+	m := s.names(scope, u)
+	e := &environment{types: m, nature: m.Nature()}
+	s.made[key] = e
+	return e
+}
+
+// names are the environment's names and types.
+func (s *schema) names(scope Scope, u use) types.Map {
 	env := types.Map{
 		nameTrust:   mapOf(trustFacts()),
 		nameCapture: mapOf(captureFacts()),

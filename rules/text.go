@@ -10,7 +10,6 @@ import (
 	"unicode"
 
 	"github.com/expr-lang/expr"
-	"github.com/expr-lang/expr/types"
 )
 
 // Languages of the texts.
@@ -49,7 +48,7 @@ type part struct {
 const maxText = 2000
 
 // parseText splits a text at ${...} and compiles what is between.
-func parseText(src scalar, env types.Map, lang string, command bool) (*template, []*Error) {
+func parseText(src scalar, env *environment, lang string, command bool) (*template, []*Error) {
 	t := &template{src: src.text}
 	var list []*Error
 	rest, offset := src.text, 0 // offset in bytes
