@@ -194,9 +194,7 @@ func (b *Books) Datagram(ref Ref, d flow.Dir, f *packet.Frame, p *decode.Packet,
 	r := b.records.at(uint32(ref))
 	r.note(f.Number, f.Time, d&1, p.PayloadLen, f.WireLen, p.TTL)
 	if r.talk != 0 {
-		t := b.talks.at(r.talk)
-		t.heardAgain(f.Time)
-		t.settleTold(r)
+		b.talks.at(r.talk).heardAgain(f.Time)
 	}
 }
 
@@ -243,9 +241,6 @@ func (b *Books) Segment(ref Ref, s *tcp.Segment, m tcp.Marks, v *tcp.View) {
 		t.afterReset(s)
 	}
 	t.segment(r, s, m, v)
-	if len(t.waiting) > 0 {
-		t.settleTold(r)
-	}
 }
 
 // heardAgain notes progress after an ICMP error.
@@ -290,48 +285,29 @@ func (b *Books) Lookup(ref Ref, start, end int64) {
 // and fills in when its request was acknowledged. From the first one on, turns
 // that the books see themselves no longer count as exchanges.
 //
-// An analyzer speaks while its segment is being delivered, before the books measure
-// that segment: what the segment tells of the wait before it is not in x.Ledger yet.
-// The books keep a copy and split it again when they have measured.
+// It must come after Segment or Datagram for the packet that completed it: the wait
+// that this packet ends is known only then.
 func (b *Books) Exchange(ref Ref, x *conn.Exchange) {
 	if ref == 0 {
 		return
 	}
 	r := b.records.at(uint32(ref))
 	t := b.talkOf(r)
-	t.split(r, x, !t.told.any)
-	t.waiting = append(t.waiting, *x)
-	if len(t.waiting) >= maxWaiting {
-		t.settleTold(r)
+	if x.Protocol == protoTLS && t.tlsAt[0] == 0 {
+		t.tlsAt[0] = x.ReqStart
 	}
-}
-
-// maxWaiting bounds the exchanges that one segment may complete before they are
-// counted.
-const maxWaiting = 64
-
-// settleTold counts the exchanges that analyzers found in what was just measured.
-func (t *talk) settleTold(r *record) {
-	for i := range t.waiting {
-		x := &t.waiting[i]
-		if x.Protocol == protoTLS && t.tlsAt[0] == 0 {
-			t.tlsAt[0] = x.ReqStart
-		}
-		t.account(r, x, true, false)
-		if w := t.log.within(x.ReqStart, x.ReqEnd); w[waitIdle] > 0 {
-			t.hurt()
-			t.pauses.request.certain = true
-		}
-		if x.RespStart == 0 {
-			continue
-		}
-		if w := t.log.within(x.RespStart, x.RespEnd); w[waitIdle] > 0 {
-			t.hurt()
-			t.pauses.answer.certain = true
-		}
+	t.account(r, x, true, false)
+	if w := t.log.within(x.ReqStart, x.ReqEnd); w[waitIdle] > 0 {
+		t.hurt()
+		t.pauses.request.certain = true
 	}
-	clear(t.waiting) // texts from packets must not live on
-	t.waiting = t.waiting[:0]
+	if x.RespStart == 0 {
+		return
+	}
+	if w := t.log.within(x.RespStart, x.RespEnd); w[waitIdle] > 0 {
+		t.hurt()
+		t.pauses.answer.certain = true
+	}
 }
 
 // Early emits the findings of a conversation as they stand now, for live mode.
@@ -356,9 +332,7 @@ func (b *Books) Close(ref Ref, why proto.End, sum *conn.Summary) {
 		b.talkOf(r)
 	}
 	if r.talk != 0 {
-		t := b.talks.at(r.talk)
-		t.settleTold(r)
-		t.over(r)
+		b.talks.at(r.talk).over(r)
 	}
 	b.summary(r, why, sum)
 	if r.flags&flagUDP == 0 {

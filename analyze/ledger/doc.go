@@ -26,8 +26,9 @@
 //
 // # Why three sizes of book
 //
-// Most connections of a busy capture are scans, refusals and lookups. A
-// connection without payload costs one record of 128 bytes; one with a few
-// exchanges a talk; only one that carries much, or has trouble, a bulk. Records
-// hold no pointer, so that the collector does not look at them.
+// Most connections of a busy capture are scans, refusals and lookups, and many of
+// the rest have asked something and nothing more. They cost one record of 168 bytes;
+// a connection with exchanges costs a talk; only one that carries much, or has
+// trouble, a bulk. Records hold no pointer, so that the collector does not look at
+// them.
 package ledger

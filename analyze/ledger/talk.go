@@ -51,18 +51,17 @@ type talk struct {
 	reqSum         uint64
 	firstThink     int64 // pause between the handshake and the first request
 
-	*rare                     // never nil; the shared empty one until there is trouble
-	own     *tally            // of turns that the books saw; never nil
-	told    *tally            // of exchanges that analyzers found; never nil
-	bulk    *bulk             // nil until there is much data, or trouble with it
-	worst   [2]*conn.Exchange // of own and of told exchanges
-	waiting []conn.Exchange   // told while their last segment is not yet measured
-	log     stallLog
-	notes   []note
-	tlsAt   [2]int64 // start and end of the TLS handshake
-	lookup  [2]int64 // start and end of the lookup before the connection
-	synAt   int64    // time of the last SYN before the SYN-ACK
-	sackAt  int64    // time of the last SYN-ACK
+	*rare                    // never nil; the shared empty one until there is trouble
+	own    *tally            // of turns that the books saw; never nil
+	told   *tally            // of exchanges that analyzers found; never nil
+	bulk   *bulk             // nil until there is much data, or trouble with it
+	worst  [2]*conn.Exchange // of own and of told exchanges
+	log    stallLog
+	notes  []note
+	tlsAt  [2]int64 // start and end of the TLS handshake
+	lookup [2]int64 // start and end of the lookup before the connection
+	synAt  int64    // time of the last SYN before the SYN-ACK
+	sackAt int64    // time of the last SYN-ACK
 }
 
 // rare is what is noted of a conversation once there was trouble, or a pause.
@@ -86,106 +85,6 @@ func (t *talk) hurt() {
 		t.voice[d].harm = &t.harm[d]
 	}
 }
-
-// voice is what is known of one direction.
-type voice struct {
-	*harm // never nil, see hurt
-
-	next     uint32 // sequence number after the highest byte seen
-	acked    uint32 // highest acknowledgement that the other side gave
-	window   uint32 // that it announces
-	minWin   uint32
-	maxWin   uint32
-	flight   uint32 // most bytes in flight
-	most     uint32 // largest payload of a segment
-	passed   uint32 // largest payload that was acknowledged
-	pend     uint32 // end of a segment larger than passed, not yet acknowledged; its length:
-	pendBy   uint32
-	lastBy   uint32 // payload of its last data segment
-	burst    uint32 // new bytes since its last pause
-	segments uint32 // with payload
-	lastID   uint16 // IP ID of its last segment
-	steps    uint16 // segments whose IP ID followed on the one before
-	jumps    uint16 // segments whose IP ID did not
-	ttl      uint8  // of its segments; that which most had
-	ttls     uint8  // votes for ttl (Boyer and Moore), saturating
-	flags    uint8
-	optBytes uint8 // options of its last data segment, bytes
-	recentAt uint8
-	shutBy   bool // the wait is for a closed window, not for a full one
-	push     bool // its last payload ended with PSH
-	jumped   bool // its last segment's IP ID left some out
-
-	firstAt int64 // first payload
-	lastAt  int64 // last payload, new or again
-	newAt   int64 // last new payload
-	ackAt   int64 // last progress of the acknowledgements of its data
-	heard   int64 // its last segment of any kind
-	finAt   int64 // its FIN
-	block   int64 // since when it cannot send for want of window; 0: it can
-	openAt  int64 // when the window opened again; 0: still shut
-	shutAt  int64 // since when its own window is shut; 0: open
-
-	unique uint64
-	ackSum uint64 // bytes that the other side acknowledged
-	rtt    rtt
-	recent [recentSlots]imprint // of its latest segments
-}
-
-// harm is what went wrong with one direction.
-type harm struct {
-	again          uint64 // payload bytes sent again
-	missing        uint64 // bytes that were acknowledged and are not in the capture
-	resent         uint32
-	fast, spurious uint32
-	late           uint32 // overtaken on the way
-	lost           uint32
-	gaps           uint32 // LostSegment marks
-	unseen         uint32 // acknowledged without having been seen
-	dupAcks        uint32
-	dsacks         uint32
-	zeros          uint32
-	fulls          uint32
-	alive          uint32 // keep-alives
-	marked         uint32 // CE
-	larges         uint32 // segments larger than the MSS agreed
-
-	keepRun  uint32 // keep-alives since the other side was heard
-	keepAt   int64  // time of the first of them
-	keepIdle int64  // silence before it
-
-	tries    uint32 // times that the segment at trySeq was sent
-	trySeq   uint32
-	tryBytes uint32
-	tryAt    int64 // first of them
-	tryIdle  int64 // silence of the connection before it
-
-	lossWait   int64 // ns stalled
-	lossMost   int64
-	winWait    int64
-	winMost    int64
-	winTimes   uint32
-	shutTimes  uint32
-	shutWait   int64
-	shutMost   int64
-	shutTotal  int64  // ns its own window was shut
-	probes     uint32 // of the other side's closed window
-	probeRun   uint32 // since the window closed
-	timeouts   uint32
-	backoff    uint32 // most timeouts in a row
-	backoffRun uint32
-	timerWait  int64
-	timerMost  int64
-	idleWait   int64
-	timed      timed
-}
-
-const (
-	vHasNext = 1 << iota
-	vHasAck
-	vHeard
-	vFin
-)
 
 // note is the proof of one code.
 type note struct {
@@ -220,8 +119,8 @@ func (t *talk) prove(code finding.Code, s *tcp.Segment) {
 
 // clear makes a talk ready for another conversation. Slices keep their memory.
 func (t *talk) clear() {
-	b, notes, list, waiting := t.b, t.notes[:0], t.log.list[:0], t.waiting[:0]
-	*t = talk{b: b, notes: notes, waiting: waiting, log: stallLog{list: list}, rare: b.none, own: b.noTally, told: b.noTally}
+	b, notes, list := t.b, t.notes[:0], t.log.list[:0]
+	*t = talk{b: b, notes: notes, log: stallLog{list: list}, rare: b.none, own: b.noTally, told: b.noTally}
 	for d := range t.voice {
 		t.voice[d].harm = &b.none.harm[d]
 	}
