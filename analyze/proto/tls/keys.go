@@ -39,7 +39,7 @@ type direction struct {
 // Bounds of guessing after a gap and of giving up.
 const (
 	maxAhead  = 64 // records that may be missing
-	maxFailed = 8
+	maxFailed = 32
 )
 
 // ask looks for the secrets once both hellos are known.
