@@ -22,6 +22,7 @@ import (
 	"netwhy/analyze/proto/icmp"
 	"netwhy/analyze/proto/igmp"
 	"netwhy/analyze/proto/imap"
+	"netwhy/analyze/proto/isakmp"
 	"netwhy/analyze/proto/kafka"
 	"netwhy/analyze/proto/kerberos"
 	"netwhy/analyze/proto/lacp"
@@ -33,6 +34,7 @@ import (
 	"netwhy/analyze/proto/mysql"
 	"netwhy/analyze/proto/nd"
 	"netwhy/analyze/proto/ntp"
+	"netwhy/analyze/proto/openvpn"
 	"netwhy/analyze/proto/ospf"
 	"netwhy/analyze/proto/pgsql"
 	"netwhy/analyze/proto/pop"
@@ -40,8 +42,12 @@ import (
 	"netwhy/analyze/proto/quic"
 	"netwhy/analyze/proto/ra"
 	"netwhy/analyze/proto/radius"
+	"netwhy/analyze/proto/rdp"
 	"netwhy/analyze/proto/redis"
 	"netwhy/analyze/proto/rip"
+	"netwhy/analyze/proto/rpc"
+	"netwhy/analyze/proto/rtp"
+	"netwhy/analyze/proto/sip"
 	"netwhy/analyze/proto/smb2"
 	"netwhy/analyze/proto/smtp"
 	"netwhy/analyze/proto/snmp"
@@ -54,6 +60,7 @@ import (
 	"netwhy/analyze/proto/tls"
 	"netwhy/analyze/proto/tns"
 	"netwhy/analyze/proto/vrrp"
+	"netwhy/analyze/proto/wg"
 	"netwhy/analyze/proto/wlan"
 )
 
@@ -84,6 +91,7 @@ func Protocols() []proto.Spec {
 		icmp.Spec(),
 		igmp.Spec(),
 		imap.Spec(),
+		isakmp.Spec(),
 		kafka.Spec(),
 		kerberos.Spec(),
 		kerberos.TCP(),
@@ -96,6 +104,7 @@ func Protocols() []proto.Spec {
 		mysql.Spec(),
 		nd.Spec(),
 		ntp.Spec(),
+		openvpn.Spec(),
 		ospf.Spec(),
 		pgsql.Spec(),
 		pop.Spec(),
@@ -103,9 +112,14 @@ func Protocols() []proto.Spec {
 		quic.Spec(),
 		ra.Spec(),
 		radius.Spec(),
+		rdp.Spec(),
 		redis.Spec(),
 		rip.NG(),
 		rip.Spec(),
+		rpc.Spec(),
+		rpc.TCP(),
+		rtp.Spec(),
+		sip.Spec(),
 		smb2.Spec(),
 		smtp.Spec(),
 		snmp.Spec(),
@@ -118,6 +132,7 @@ func Protocols() []proto.Spec {
 		tls.Spec(),
 		tns.Spec(),
 		vrrp.Spec(),
+		wg.Spec(),
 		wlan.EAPOL(),
 		wlan.Spec(),
 	}

@@ -36,9 +36,9 @@ func Spec() proto.Spec {
 			},
 			{
 				Code: Flood, Severity: finding.Notice,
-				Doc: "A master sent fifty frames or more within a second: polls come once in seconds, and outstations are slow.",
+				Doc: "A master sent ten frames or more within a second without waiting for an answer: it has one request open at a time (IEEE 1815, 4.3), and outstations are slow.",
 				Metrics: []finding.Metric{
-					{Name: "peak_per_second", Merge: finding.Max, Doc: "frames to the outstation in the worst second"},
+					{Name: "peak_per_second", Merge: finding.Max, Doc: "frames in a row within the worst second"},
 					{Name: "frames", Merge: finding.Max, Doc: "frames to the outstation"},
 					{Name: "answers", Merge: finding.Max, Doc: "frames of the outstation"},
 				},
@@ -52,7 +52,7 @@ const (
 	block       = 16
 	crcLen      = 2
 	minLength   = 5
-	floodFrames = 50
+	floodFrames = 10
 	second      = 1_000_000_000
 )
 
@@ -134,6 +134,7 @@ func (a *analyzer) message(s *proto.Scope, _ flow.Dir, b []byte, _ int) {
 		return
 	}
 	a.count[1]++
+	a.in = 0
 	// Transport and application head: control, function, indications.
 	const solicited, unsolicited = 0x81, 0x82
 	if len(b) < headLen+5 || b[headLen]&0x40 == 0 || b[headLen+2] != solicited && b[headLen+2] != unsolicited {

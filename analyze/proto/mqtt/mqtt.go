@@ -37,8 +37,8 @@ func Spec() proto.Spec {
 			},
 			{
 				Code: Unintroduced, Severity: finding.Notice,
-				Doc:     "A client sent something else first than CONNECT, at the beginning of the connection: the broker must close it (MQTT 3.1.1, 3.1).",
-				Metrics: []finding.Metric{{Name: "packet", Text: true, Doc: "what it sent"}},
+				Doc:     "Something else came first than CONNECT or its answer, at the beginning of the connection: the other end must close it (MQTT 3.1.1, 3.1 and 3.2).",
+				Metrics: []finding.Metric{{Name: "packet", Text: true, Doc: "what was sent"}, {Name: "by_server", Merge: finding.Max, Doc: "1 when the broker sent it"}},
 			},
 			{
 				Code: Disconnected, Severity: finding.Notice,
@@ -119,6 +119,7 @@ type analyzer struct {
 
 	book       ask.Book
 	introduced bool
+	welcomed   bool
 	told       bool
 	id         string
 	version    byte
@@ -158,7 +159,7 @@ func (a *analyzer) message(s *proto.Scope, dir flow.Dir, b []byte, total int) {
 			a.connect(s, v, total)
 		case !a.introduced && !a.told:
 			a.told = true
-			s.Report(Unintroduced, finding.Text(typeName(t)))
+			s.Report(Unintroduced, finding.Text(typeName(t)), finding.Num(0))
 		case t == subscribe && len(v) >= 2:
 			a.book.Queue(s, id(suback, v), "SUBSCRIBE", total)
 		case t == pingreq:
@@ -170,6 +171,12 @@ func (a *analyzer) message(s *proto.Scope, dir flow.Dir, b []byte, total int) {
 		}
 		return
 	}
+	const auth = 15
+	if !a.welcomed && t != connack && t != auth && !a.told {
+		a.told = true
+		s.Report(Unintroduced, finding.Text(typeName(t)), finding.Num(1))
+	}
+	a.welcomed = true
 	switch t {
 	case connack:
 		a.connack(s, v, total)

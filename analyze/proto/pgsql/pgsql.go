@@ -19,6 +19,7 @@ const (
 	AuthFailed  finding.Code = "pgsql.auth-failed"
 	Error       finding.Code = "pgsql.error"
 	Unavailable finding.Code = "pgsql.unavailable"
+	NoPassword  finding.Code = "pgsql.password-not-sent"
 )
 
 // Spec declares the analyzer.
@@ -45,6 +46,14 @@ func Spec() proto.Spec {
 				Code: Unavailable, Severity: finding.Notice,
 				Doc:     "The server cannot serve: SQLSTATE class 53 (too many connections, disk or memory full), 57P01 to 57P03 (shutting down, starting up) or 58 and XX (system and internal errors).",
 				Metrics: []finding.Metric{state, text, times},
+			},
+			{
+				Code: NoPassword, Severity: finding.Info,
+				Doc: "The server asked for a password and the client left without sending one: it had none, or asks its user before it comes again.",
+				Metrics: []finding.Metric{
+					{Name: "user", Text: true, Doc: "as the client gave it"},
+					{Name: "database", Text: true, Doc: "as the client gave it"},
+				},
 			},
 			{
 				Code: Error, Severity: finding.Info,
@@ -120,6 +129,8 @@ type analyzer struct {
 	book     ask.Book
 	query    string
 	state    string // of the error of the query at hand
+	asking   uint64 // frame of the server's question for a password that is not answered
+	askedAt  int64
 }
 
 func newAnalyzer() proto.Analyzer {
@@ -206,6 +217,8 @@ func (a *analyzer) first(s *proto.Scope, b []byte) {
 
 func (a *analyzer) client(s *proto.Scope, b []byte, total int) {
 	switch b[0] {
+	case 'p':
+		a.asking = 0
 	case 'Q':
 		a.ask(s, text(b[5:]), total)
 	case 'P': // name, then the query
@@ -235,7 +248,7 @@ func (a *analyzer) server(s *proto.Scope, b []byte, total int) {
 	switch b[0] {
 	case 'Z': // ready for the next query
 		if !a.ready {
-			a.ready = true
+			a.ready, a.asking = true, 0
 			s.Publish(&proto.Login{Protocol: "pgsql", Client: s.Client().Addr(), Server: s.Server(), User: a.user, OK: true})
 		}
 		code := "ok"
@@ -244,7 +257,12 @@ func (a *analyzer) server(s *proto.Scope, b []byte, total int) {
 		}
 		a.book.Answer(s, 0, code, a.state != "", total)
 		a.state = ""
+	case 'R':
+		if len(b) >= 9 && binary.BigEndian.Uint32(b[5:]) != 0 && !a.ready {
+			a.asking, a.askedAt = s.Frame(), s.Now()
+		}
 	case 'E':
+		a.asking = 0
 		a.fails(s, b[5:], total)
 	}
 }
@@ -287,5 +305,11 @@ func (a *analyzer) fails(s *proto.Scope, b []byte, total int) {
 	}
 }
 
-// End does nothing: what is said is said.
-func (*analyzer) End(*proto.Scope, proto.End) {}
+// End tells whether the client went away when it was asked for a password.
+func (a *analyzer) End(s *proto.Scope, _ proto.End) {
+	if a.asking != 0 && !a.ready {
+		at := *s
+		at.FrameNo, at.At = a.asking, a.askedAt
+		at.Report(NoPassword, finding.Text(a.user), finding.Text(a.db))
+	}
+}
