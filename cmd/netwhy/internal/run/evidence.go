@@ -172,13 +172,14 @@ func (e *evidenceFile) write(r *report.Report, d *report.Diagnosis, f *packet.Fr
 	}
 	own := *f
 	own.Interface = at
-	comment := fmt.Sprintf("netwhy %s %s: frame %d", d.ID, d.Cause, f.Number)
+	var comment strings.Builder
+	fmt.Fprintf(&comment, "netwhy %s %s: frame %d", d.ID, d.Cause, f.Number)
 	for _, id := range d.Evidence {
 		if s := r.FindingByID(id); s != nil && slices.Contains(s.Frames, f.Number) {
-			comment += ", " + s.ID + " " + s.Code
+			comment.WriteString(", " + s.ID + " " + s.Code)
 		}
 	}
-	return e.record.Write(&own, data, comment)
+	return e.record.Write(&own, data, comment.String())
 }
 
 // finish closes the file and notes its name and digest.

@@ -33,6 +33,7 @@ type Options struct {
 	Filter      string
 	KeyLog      string // a TLS key log file
 	Rules       []string
+	Loaded      *rules.Set // rules that were loaded before; nil: the built-in ones and Rules
 	Outputs     []Output
 	MinSeverity finding.Severity
 	FailOn      *finding.Severity // nil: nothing that is found is a failure
@@ -59,7 +60,7 @@ type Outcome struct {
 // Replay reads capture files to their end, or to the end of ctx, and writes the
 // report. What is wrong with the options is returned before a packet is read.
 func Replay(ctx context.Context, w World, opt *Options) (Outcome, error) {
-	set := loadRules(opt.Rules)
+	set := loadRules(opt)
 	defer func() { _, _ = set() }() // nothing is left running
 	if len(opt.Rules) > 0 {         // the user's rules may be at fault: that is told before a packet is read
 		if _, err := set(); err != nil {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -20,6 +21,7 @@ import (
 	"netwhy/cmd/netwhy/internal/report"
 	jsonreport "netwhy/cmd/netwhy/internal/report/json"
 	"netwhy/cmd/netwhy/internal/run"
+	"netwhy/rules"
 )
 
 func world(stdout io.Writer) run.World {
@@ -33,10 +35,23 @@ func replayJSON(t *testing.T, opt run.Options) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	opt.Outputs = []run.Output{{Format: "json"}}
+	opt.Loaded = builtin(t)
 	if _, err := run.Replay(t.Context(), world(&b), &opt); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
+}
+
+var builtinOnce = sync.OnceValues(func() (*rules.Set, error) { return run.LoadRules(nil) })
+
+// builtin are the built-in rules, loaded once for all tests.
+func builtin(t *testing.T) *rules.Set {
+	t.Helper()
+	set, err := builtinOnce()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
 }
 
 // captures are our own and, where they are at hand, the lab's.

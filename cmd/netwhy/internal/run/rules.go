@@ -24,7 +24,10 @@ func LoadRules(paths []string) (*rules.Set, error) {
 // loadRules begins to load the rules beside whatever the caller does next: it
 // takes a third of a second, and they are needed at the end. The function that
 // it returns waits for them.
-func loadRules(paths []string) func() (*rules.Set, error) {
+func loadRules(opt *Options) func() (*rules.Set, error) {
+	if opt.Loaded != nil {
+		return func() (*rules.Set, error) { return opt.Loaded, nil }
+	}
 	var (
 		set  *rules.Set
 		err  error
@@ -32,7 +35,7 @@ func loadRules(paths []string) func() (*rules.Set, error) {
 	)
 	go func() {
 		defer close(done)
-		set, err = LoadRules(paths)
+		set, err = LoadRules(opt.Rules)
 	}()
 	return func() (*rules.Set, error) {
 		<-done
