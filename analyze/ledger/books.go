@@ -321,6 +321,20 @@ func (b *Books) Early(ref Ref) {
 	}
 }
 
+// Peek fills in what Close would, as it stands now, and changes nothing: for a
+// moment of a live run.
+func (b *Books) Peek(ref Ref, sum *conn.Summary) {
+	if ref != 0 {
+		b.summary(b.records.at(uint32(ref)), proto.Over, sum)
+	}
+}
+
+// Bytes is what was seen of a conversation on the wire so far.
+func (b *Books) Bytes(ref Ref) uint64 {
+	r := b.records.at(uint32(ref))
+	return r.wire[0] + r.wire[1]
+}
+
 // Close ends a conversation's book: it fills in its summary (all but ID, addresses,
 // CommunityID, Realm and what analyzers found), emits its findings and forgets it.
 func (b *Books) Close(ref Ref, why proto.End, sum *conn.Summary) {

@@ -28,7 +28,7 @@ func (p *report) connecting() {
 		ev := t.proof(SYNACKRetry)
 		p.say(SYNACKRetry, p.either(SYNACKRetry, r.ready != 0 || r.synAcks > 2), ev, count(r.synAcks), seconds(first), yes(r.ready != 0))
 	}
-	if p.final && !answered && r.flags&flagRst == 0 && t.icmp.n == 0 && (r.syns > 1 || p.b.latest-r.start >= second) {
+	if p.final && r.unanswered() && r.flags&flagRst == 0 && t.icmp.n == 0 && (r.syns > 1 || p.b.latest-r.start >= second) {
 		ev := t.proof(SYNRetry)
 		if ev == nil {
 			ev = pair(at{r.first, r.start})

@@ -15,7 +15,7 @@ const (
 	// slowlyFrom is the think time of a connection that somebody notices.
 	slowlyFrom = second / 2
 	// longPause is one that hardly is the pace of a program.
-	longPause = second
+	longPause = second / 2
 	// pausesFrom is the fewest pauses of the client that are told.
 	pausesFrom = 2
 )

@@ -105,6 +105,14 @@ func (s *slab[T]) get() (uint32, *T) {
 
 func (s *slab[T]) put(n uint32) { s.free = append(s.free, n) }
 
+// unanswered reports whether the client sent SYNs and nothing came back. Whoever
+// acknowledges something was answered, whether or not the tap saw it.
+func (r *record) unanswered() bool {
+	const syns = 255 // where syns saturates
+	return r.flags&flagSYN != 0 && r.flags&flagSeenServer == 0 && r.flags&flagFin == 0 &&
+		(r.packets[flow.ToServer] <= uint32(r.syns)+1 && r.flags&flagRst != 0 || r.packets[flow.ToServer] == uint32(r.syns) || r.syns == syns)
+}
+
 // tcpEnd tells how a TCP connection ended, as far as the record knows.
 func (r *record) tcpEnd() conn.End {
 	fins := r.flags & (flagFin | flagFinServer)

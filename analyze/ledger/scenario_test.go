@@ -537,6 +537,14 @@ func scenarios() []scenario {
 			most:  finding.Info,
 		},
 		{
+			name: "the other direction only",
+			script: `
+				0 c>s S; 20 c>s A ack=0; 21 c>s PA len=100 ack=0; 41 c>s A ack=300; 5000 c>s A ack=600`,
+			want:  figureMap{OneSided: {"packets": 5, "worked": 1, "acked_bytes": 600}},
+			words: map[finding.Code]map[string]string{OneSided: {"side": SideClient}},
+			not:   []finding.Code{NoAnswer, SYNRetry},
+		},
+		{
 			name:   "a rate plateau with a queue",
 			script: shakeServer + plateau(),
 			want:   figureMap{RatePlateau: {"by": 0}},

@@ -58,12 +58,11 @@ func (b *Books) tcpSummary(r *record, why proto.End, sum *conn.Summary) {
 	}
 	sum.End = r.tcpEnd()
 	sum.EndFrame = r.end
-	answered := r.flags&flagSeenServer != 0
 	switch {
 	case sum.End != conn.EndOpen:
-	case r.flags&flagSYN != 0 && !answered && r.talk != 0 && b.talks.at(r.talk).icmp.n > 0:
+	case r.unanswered() && r.talk != 0 && b.talks.at(r.talk).icmp.n > 0:
 		sum.End = conn.EndICMPError
-	case r.flags&flagSYN != 0 && !answered && !sum.Established:
+	case r.unanswered():
 		sum.End = conn.EndNoAnswer
 	case why == proto.Idle:
 		sum.End = conn.EndIdle
