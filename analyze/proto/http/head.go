@@ -195,7 +195,7 @@ func hasToken(list []byte, token string) bool {
 // bytes is the length of the head.
 func (h *head) bytes() uint64 { return size(h.size) }
 
-// size turns a length into a number of bytes.
-func size[T int | int64](n T) uint64 { return uint64(n) } //nolint:gosec // lengths are never negative
+// size turns a length, which is never negative, into a number of bytes.
+func size[T int | int64](n T) uint64 { return uint64(n) }
 
 func clip(b []byte, n int) string { return string(b[:min(len(b), n)]) }

@@ -203,12 +203,13 @@ func (k *keys) open(p *long) (frames []byte, ok bool) {
 	// Header with its protection off: the additional data.
 	head := append(make([]byte, 0, p.pn+n), p.whole[:p.pn+n]...)
 	head[0] = first
-	nonce := append(make([]byte, 0, 12), k.iv...)
+	var nonce [12]byte
+	copy(nonce[:], k.iv)
 	for i := range n {
 		head[p.pn+i] ^= mask[1+i]
 		// Initial packets are few: the packet number is never shortened below its value.
-		nonce[12-n+i] ^= head[p.pn+i]
+		nonce[len(nonce)-n+i] ^= head[p.pn+i]
 	}
-	out, err := k.aead.Open(nil, nonce, p.whole[p.pn+n:], head)
+	out, err := k.aead.Open(nil, nonce[:], p.whole[p.pn+n:], head)
 	return out, err == nil
 }

@@ -243,9 +243,12 @@ func TestDecryptsWhatTheStandardLibrarySends(t *testing.T) {
 			if n := got.Rec.Counts[proto.TLSAlert]["0"]; n == 0 {
 				t.Errorf("close_notify was not read: %v", got.Rec.Counts[proto.TLSAlert])
 			}
-			prototest.EveryCut(t, withKeys, steps)
-			prototest.EveryCut(t, fresh, steps) // without keys
-			prototest.EveryPrefix(t, withKeys, steps)
+			if c.version == tls.VersionTLS13 || c.suite == tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 {
+				// The other suites differ in single records only.
+				prototest.EveryCut(t, withKeys, steps)
+				prototest.EveryCut(t, fresh, steps) // without keys
+				prototest.EveryPrefix(t, withKeys, steps)
+			}
 			// A record is lost: the rest is still decrypted (not with TLS 1.0,
 			// whose records are chained).
 			if c.version == tls.VersionTLS10 {
