@@ -151,12 +151,26 @@ func compareIDs(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// aiCaveat stands on each diagnosis of a model.
-const aiCaveat = "AI: wording unverified, evidence checked"
+// Words of ours among those of a model, in the language of the answers.
+type words struct {
+	caveat    string // on each diagnosis of a model
+	couldBe   string // cause, why
+	discarded string // number of claims
+}
+
+func wordsIn(lang string) words {
+	if strings.HasPrefix(lang, "zh") {
+		return words{caveat: "AI：措辞未经核实，证据已核对", couldBe: "也可能是 %s：%s", discarded: "AI 的 %d 条陈述被舍弃（抓包数据不支持）"}
+	}
+	return words{
+		caveat: "AI: wording unverified, evidence checked", couldBe: "It could also be %s: %s",
+		discarded: "%d of the AI's claims discarded (not supported by the capture)",
+	}
+}
 
 // conclude makes the answer out of what held of the model's.
 func (b *brief) conclude(kept *answer.Answer, rejected []Claim, res *route.Result) Answer {
-	local := b.c.Local
+	local, say := b.c.Local, wordsIn(b.lang)
 	a := Answer{
 		Case: b.c.ID, State: Answered, Local: local, Rejected: rejected,
 		Decisions: res.Decisions, Notices: res.Notices, Provider: res.Provider, Endpoint: res.Endpoint, Model: res.Model,
@@ -164,15 +178,12 @@ func (b *brief) conclude(kept *answer.Answer, rejected []Claim, res *route.Resul
 	}
 	if len(rejected) > 0 {
 		a.State = Partial
-		a.Reason = fmt.Sprintf("%d claims of the AI discarded (not supported by the capture)", len(rejected))
-		if len(rejected) == 1 {
-			a.Reason = "1 claim of the AI discarded (not supported by the capture)"
-		}
+		a.Reason = fmt.Sprintf(say.discarded, len(rejected))
 	}
 	back := func(s string) string { return redact.Clean(b.table.Restore(s), 2*maxRestored) }
 	d := diagnosis.Diagnosis{
 		Cause: local.Cause, Culprit: local.Culprit, Severity: local.Severity, Origin: diagnosis.ByAI,
-		Connections: local.Connections, Impact: local.Impact, Title: local.Title, Caveats: []string{aiCaveat},
+		Connections: local.Connections, Impact: local.Impact, Title: local.Title, Caveats: []string{say.caveat},
 	}
 	if s, ok := finding.ParseSeverity(kept.Severity); ok && s > d.Severity {
 		a.Notices = append(a.Notices, Notice{Class: llm.OK, Provider: res.Provider, Text: "the AI holds this for " + s.String()})
@@ -205,7 +216,7 @@ func (b *brief) conclude(kept *answer.Answer, rejected []Claim, res *route.Resul
 	for _, x := range kept.Alternatives {
 		alt := Alternative{Cause: diagnosis.Cause(x.Cause), Why: back(x.Why), Next: diagnosis.NextStep{Command: back(x.Command), TellsApart: back(x.TellsApart)}}
 		a.Alternatives = append(a.Alternatives, alt)
-		lines = append(lines, "It could also be "+x.Cause+": "+alt.Why)
+		lines = append(lines, fmt.Sprintf(say.couldBe, x.Cause, alt.Why))
 		if d.NextStep == nil && alt.Next.Command != "" {
 			next := alt.Next
 			d.NextStep = &next

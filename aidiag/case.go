@@ -65,7 +65,8 @@ type brief struct {
 	c         *Case
 	causes    map[string]bool
 	nonce     string
-	language  string
+	lang      string // as the user named it
+	language  string // for the prompt
 	knowledge string
 	prompts   *prompts.Set
 	table     *redact.Table

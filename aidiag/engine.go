@@ -280,7 +280,7 @@ func (e *Engine) brief(c *Case) *brief {
 		causes = append(causes, string(x.Cause))
 	}
 	return &brief{
-		c: c, causes: e.causes, nonce: e.deps.nonce(), language: languageName(e.deps.Lang), prompts: e.prompts, table: e.table, defs: e.defs,
+		c: c, causes: e.causes, nonce: e.deps.nonce(), lang: e.deps.Lang, language: languageName(e.deps.Lang), prompts: e.prompts, table: e.table, defs: e.defs,
 		knowledge: e.prompts.Knowledge(knowledgeBytes, causes[:min(len(causes), maxKnowledge)]...),
 	}
 }

@@ -162,3 +162,12 @@ func TestFailoverBenchS15(t *testing.T) {
 		t.Errorf("counters: %+v", st.Attempts)
 	}
 }
+
+// TestShouldRetryIsHonoured: a provider that says no is not asked twice.
+func TestShouldRetryIsHonoured(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, faulttest.Error(500, "", "", "", "X-Should-Retry: false"))
+	if path, _, _ := w.path(ask(t, w.run(), testCase("D1")).Decisions); path != "A1 B1" {
+		t.Errorf("path %s", path)
+	}
+}

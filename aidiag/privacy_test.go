@@ -194,7 +194,7 @@ func TestAnswerReachesTheReport(t *testing.T) {
 	if d.Title != "The server 10.0.0.5:5432 stopped reading for 11.2 s." {
 		t.Errorf("title %q", d.Title)
 	}
-	if len(a.Rejected) != 1 || !strings.Contains(a.Rejected[0].Reason, "999") || !strings.Contains(a.Reason, "1 claim") {
+	if len(a.Rejected) != 1 || !strings.Contains(a.Rejected[0].Reason, "999") || !strings.Contains(a.Reason, "1 of the AI's claims") {
 		t.Errorf("rejected %+v, %s", a.Rejected, a.Reason)
 	}
 	if d.Confidence >= c.Local.Confidence/2 || !slices.Equal(d.Evidence, []int{0}) || !slices.Equal(d.Frames, []uint64{4411}) || d.NextStep == nil || d.NextStep.Command != "mtr -n <server>" {

@@ -88,6 +88,7 @@ type AttemptError struct {
 	Param      string        // request field that the provider names
 	Message    string        // at most 200 bytes, keys masked
 	RetryAfter time.Duration // 0: none given
+	NoRetry    bool          // the provider said so (x-should-retry: false)
 	NoStream   bool          // the endpoint answered a stream request with JSON
 	Err        error         // for errors.Is/As only; never printed: may quote a body
 }

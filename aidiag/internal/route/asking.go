@@ -80,7 +80,11 @@ func (c *asking) endpoints(ctx context.Context, p *provider, rest []*provider) N
 			}
 			permit, probe, err := c.admit(p, e)
 			if err != nil {
-				c.refused(p, e, c.rejected(p, list[i+1:], rest))
+				next := c.rejected(p, list[i+1:], rest)
+				c.refused(p, e, next)
+				if next != NextEndpoint {
+					return next
+				}
 				break
 			}
 			a := &attempt{p: p, e: e, tries: tries}

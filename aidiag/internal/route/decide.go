@@ -82,7 +82,7 @@ func (a *attempt) provider() Next {
 
 // retry pays for another try at the same endpoint.
 func (c *asking) retry(a *attempt) bool {
-	if c.exhausted(a.p) || a.e.breaker.gated(c.r.now()) || !c.r.retries.take() {
+	if c.exhausted(a.p) || a.fault != nil && a.fault.NoRetry || a.e.breaker.gated(c.r.now()) || !c.r.retries.take() {
 		return false
 	}
 	c.r.count.retries.Add(1)
