@@ -6,6 +6,7 @@ import (
 	"io"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"netwhy/analyze/conn"
 	"netwhy/analyze/finding"
@@ -36,6 +37,9 @@ type Options struct {
 	// Moments asks for the result so far (live): each function sent gets it,
 	// called from the collector between two batches.
 	Moments <-chan func(*Result)
+	// Pressure, if not nil, is read once a batch: while it is set payload is left
+	// unread (live), and Result.Unread counts it. The state of connections goes on.
+	Pressure *atomic.Bool
 }
 
 // Defaults and bounds of Options.

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"netwhy/analyze/conn"
 	"netwhy/analyze/correlate"
 	"netwhy/analyze/finding"
 	"netwhy/analyze/flow"
@@ -33,6 +34,13 @@ type collector struct {
 	opening correlate.Opened
 	second  correlate.Rate
 	event   proto.Event
+
+	// live: of the moment that is asked for
+	asking  []func(*Result)
+	moments uint64
+	answers int            // lanes that have said what is open
+	stands  []conn.Summary // of open conversations
+	live    uint64
 }
 
 // findKey names a finding. Those of a host come from several lanes, each with
@@ -49,12 +57,16 @@ type findKey struct {
 // MaxFindings bounds the findings of a result; what comes on top is counted.
 const MaxFindings = 200_000
 
+// maxLiveFindings bounds those of a live run, where the oldest make room.
+const maxLiveFindings = 10_000
+
 func newCollector(opt Options, p *pipeline, emit func(finding.Finding)) *collector {
 	c := &collector{
 		opt: opt, pipe: p, emit: emit, names: p.lanes[0].specs.names,
 		res: newResult(), deltas: make([]*delta, len(p.lanes)), numbers: make([][]flow.ID, len(p.lanes)),
 		outer: map[flow.Key]flow.ID{}, keep: newKeeper(opt.MaxSummaries), finds: map[findKey]int{}, lookups: newLookups(),
 	}
+	c.keep.live = opt.Live
 	for _, s := range Correlators() {
 		c.corr = append(c.corr, s.New())
 	}
@@ -66,7 +78,7 @@ func newCollector(opt Options, p *pipeline, emit func(finding.Finding)) *collect
 // run reads one delta of every lane for each batch, then the endings.
 func (c *collector) run() {
 	for c.batch() {
-		c.moment()
+		c.ask()
 	}
 	c.endSecond()
 	for _, k := range c.corr {
@@ -127,6 +139,7 @@ func (c *collector) round() {
 	for lane, x := ends.next(); x != nil; lane, x = ends.next() {
 		c.close(lane, x)
 	}
+	c.gather()
 	for i, d := range c.deltas {
 		if d != nil {
 			c.pipe.lanes[i].spare <- d
@@ -332,6 +345,7 @@ func (c *collector) sums(lane int, d *delta) {
 	}
 	r.Evicted += d.evicted
 	r.Shed += d.shed
+	r.Unread += d.unread
 	for i := range d.finds {
 		f := d.finds[i].Finding
 		f.Flow = c.number(lane, d.finds[i].slot)
@@ -347,6 +361,10 @@ func (c *collector) find(lane int, f finding.Finding) {
 		key.first = f.Evidence.First
 	}
 	i, ok := c.finds[key]
+	if !ok && c.opt.Live && len(c.res.Findings) >= maxLiveFindings {
+		c.forgetOldest()
+	}
+	grown := !ok || c.res.Findings[i].Evidence.Count != f.Evidence.Count || c.res.Findings[i].Severity != f.Severity
 	switch {
 	case !ok && len(c.res.Findings) >= MaxFindings:
 		c.res.Shed++
@@ -357,7 +375,7 @@ func (c *collector) find(lane int, f finding.Finding) {
 	default:
 		c.res.Findings[i] = f
 	}
-	if c.emit != nil && c.opt.Live {
+	if c.emit != nil && c.opt.Live && grown {
 		c.emit(f)
 	}
 }
@@ -465,17 +483,6 @@ func (c *collector) refill(i int, t *tail) bool {
 		t.begin(c, i, d)
 	}
 	return c.deltas[i] != nil
-}
-
-// moment answers those who ask for the result so far.
-func (c *collector) moment() {
-	select {
-	case ask, ok := <-c.opt.Moments:
-		if ok {
-			ask(c.result())
-		}
-	default:
-	}
 }
 
 // joined returns the findings in their order, with the versions that several

@@ -29,7 +29,11 @@ type delta struct {
 	carried   []uint64 // by names
 	carriedAt []uint64 // frame that was counted last, by names
 	evicted   uint64
+	moment    uint64   // the moment that open and live answer; 0: none
+	open      []closed // open conversations, of a moment
+	live      uint64   // conversations in the table, of a moment
 	shed      uint64
+	unread    uint64 // segments and datagrams whose payload was left out under pressure
 
 	grown     []pendingKey // private to the lane
 	summaries []*conn.Summary
@@ -92,6 +96,9 @@ func (d *delta) begin(n *names) {
 	clear(d.carried)
 	clear(d.carriedAt)
 	d.evicted, d.shed, d.used = 0, 0, 0
+	d.moment, d.live, d.unread = 0, 0, 0
+	clear(d.open)
+	d.open = d.open[:0]
 }
 
 // take copies the tally of the batch: the original is used again before the

@@ -64,6 +64,8 @@ type lane struct {
 	due     []uint32       // scratch of retireDue
 	past    packet.Frame   // stands for the last frame of a connection that is retired
 
+	watching watching // live only
+
 	reading bool    // a segment is being delivered: its books come after
 	ended   []ended // exchanges that it completed
 }
@@ -110,6 +112,9 @@ func (l *lane) run() {
 		if w.batch.Break {
 			l.restart()
 		}
+		if l.pipe.pressure != nil {
+			l.watching.pressed = l.pipe.pressure.Load()
+		}
 		l.books.Clock(w.tally.latest)
 		l.retireDue(w.tally.latest)
 		for i := range w.batch.Frames {
@@ -123,6 +128,10 @@ func (l *lane) run() {
 			l.expire(w.tally.latest)
 		}
 		l.until = w.tally.latest
+		if l.live {
+			l.tellOpen(w.tally.latest)
+			l.answerMoment()
+		}
 		l.letGo()
 		l.pipe.drop(w)
 		l.send()
@@ -476,7 +485,11 @@ func (l *lane) datagram() {
 	c.last, c.latest = l.frame.Time, l.frame.Number
 	c.ttl[dir] = p.TTL
 	l.books.Datagram(c.book, dir, l.frame, p, l.copy)
-	if c.flags&deaf == 0 && p.PayloadLen > 0 {
+	switch {
+	case c.flags&deaf != 0 || p.PayloadLen == 0:
+	case l.watching.pressed:
+		l.d.unread++
+	default:
 		l.listen(slot, c).datagram(l, slot, c, dir, p.Data(l.raw))
 	}
 }
@@ -617,6 +630,7 @@ func (l *lane) message(carrier proto.Transport, number uint16, b []byte) {
 func (l *lane) fold(slot uint32, why proto.End) {
 	c := l.table.at(slot)
 	l.table.unlink(slot)
+	delete(l.watching.told, slot)
 	l.gone = append(l.gone, slot)
 	if c.flags&(quotedOnly|retired) != 0 {
 		if c.tcp != 0 {
@@ -750,24 +764,6 @@ func (l *lane) now() uint64 {
 	return l.frame.Number
 }
 
-// letGo forgets the bytes of the batch, which goes back to its pool: the next
-// one may have no frame that takes the place of the last.
-func (l *lane) letGo() {
-	if l.frame != nil {
-		l.past = *l.frame
-		l.frame = &l.past
-	}
-	l.pkt, l.raw = nil, nil
-}
-
-// restart folds every conversation: the clock jumped, or the machine slept, and
-// waits that span the jump are nobody's.
-func (l *lane) restart() {
-	for _, slot := range l.bySerial() {
-		l.fold(slot, proto.Evicted)
-	}
-}
-
 // expire folds conversations that were silent for long, some at a time.
 func (l *lane) expire(now int64) {
 	const step = 256
@@ -845,7 +841,11 @@ type delivery lane
 func (d *delivery) Deliver(conv uint32, s *tcp.Segment, b []byte) {
 	l := (*lane)(d)
 	c := l.table.at(conv)
-	if c.flags&deaf == 0 {
+	switch {
+	case c.flags&deaf != 0:
+	case l.watching.pressed:
+		l.passOver(conv, c, s, len(b))
+	default:
 		l.listen(conv, c).stream(l, conv, c, s, b)
 	}
 }

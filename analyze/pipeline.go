@@ -29,6 +29,8 @@ type pipeline struct {
 	toDecode chan *work
 	lanes    []*lane
 	decoders int
+	pressure *atomic.Bool  // set by the caller while payload is to be left out; nil: never
+	moments  atomic.Uint64 // asked for so far (live): lanes read it once a batch
 }
 
 func newPipeline(opt Options, secrets *keyLog) *pipeline {
@@ -37,6 +39,7 @@ func newPipeline(opt Options, secrets *keyLog) *pipeline {
 		free:     make(chan *work, inFlight+n),
 		toDecode: make(chan *work, inFlight+n),
 		decoders: n,
+		pressure: opt.Pressure,
 	}
 	for range inFlight + n {
 		p.free <- &work{ready: make(chan struct{}, n)}

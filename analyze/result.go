@@ -3,6 +3,7 @@ package analyze
 import (
 	"cmp"
 	"container/heap"
+	"fmt"
 	"net/netip"
 	"slices"
 
@@ -31,7 +32,9 @@ type Result struct {
 	Names            map[netip.Addr]string // that lookups gave to addresses; hostile
 	Malformed        map[string]uint64     // conversations with broken bytes, by protocol and reason
 	NotAssessed      []string              // what could not be judged, and why
+	Open             uint64                // conversations that are open, at a moment of a live run
 	Evicted          uint64                // conversations forgotten early for want of memory
+	Unread           uint64                // segments and datagrams whose payload was left out under pressure (live)
 	Shed             uint64                // findings left out for want of memory
 }
 
@@ -76,6 +79,9 @@ func (r *Result) finish() {
 	if r.Undecoded > 0 {
 		r.NotAssessed = append(r.NotAssessed, "undecoded: no network layer that can be read")
 	}
+	if r.Unread > 0 {
+		r.NotAssessed = append(r.NotAssessed, fmt.Sprintf("payload: %d segments and datagrams were left unread, the analysis did not keep up", r.Unread))
+	}
 	for m := range r.Malformed {
 		r.NotAssessed = append(r.NotAssessed, m)
 	}
@@ -98,6 +104,7 @@ func compareFindings(a, b *finding.Finding) int {
 // findings, and of the others the costliest and largest, up to a number.
 type keeper struct {
 	most int
+	live bool // of those with findings the latest are kept, not the costliest
 	rest weights
 	seq  uint64
 }
@@ -133,6 +140,9 @@ func (k *keeper) add(s *conn.Summary) {
 	w := weighed{score: uint64(max(s.Score, 0)), bytes: s.Client.WireBytes + s.Server.WireBytes, seq: k.seq}
 	if s.Findings > 0 { // has findings: rules will ask for it
 		w.score += 1 << 62
+		if k.live {
+			w.score = 1<<62 + k.seq
+		}
 	}
 	if len(k.rest) >= k.most {
 		if !k.rest[0].less(&w) {

@@ -132,6 +132,12 @@ func (l *lane) found(slot uint32, f finding.Finding) {
 	f.Evidence.Frames = slices.Clone(f.Evidence.Frames)
 	f.Values = slices.Clone(f.Values)
 	l.d.finds = append(l.d.finds, found{slot: slot, Finding: f})
+	if l.live && slot != 0 {
+		if l.watching.told == nil {
+			l.watching.told = map[uint32]struct{}{}
+		}
+		l.watching.told[slot] = struct{}{}
+	}
 }
 
 // sortedPending are the findings of hosts, in a fixed order.
