@@ -182,7 +182,7 @@ type trust struct {
 
 func (t *trust) add(s *conn.Summary) {
 	t.copies += s.Copies
-	t.gaps += uint64(s.Client.LostSegments) + uint64(s.Server.LostSegments)
+	t.gaps += uint64(s.Client.Gaps) + uint64(s.Server.Gaps)
 	t.offload = t.offload || s.Offload
 	if s.Proto != "tcp" {
 		return
