@@ -156,6 +156,7 @@ func (a *analyzer) plain(s *proto.Scope, dir flow.Dir, typ uint8, body []byte) {
 		a.session.Sealed(s, dir, typ, len(body))
 	case handshake.RecordData:
 		a.inner = true
+		a.session.Data(dir)
 		s.Inner(dir, body)
 	}
 }

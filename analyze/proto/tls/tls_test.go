@@ -325,7 +325,7 @@ func TestCertificates(t *testing.T) {
 			if c.want == "tls.certificate-self-signed" {
 				cert.Certificate = cert.Certificate[:1]
 			}
-			steps, _ := talk(t, old(), &tls.Config{Certificates: []tls.Certificate{cert}}, nil)
+			steps, _ := talk(t, old(), &tls.Config{Certificates: []tls.Certificate{cert}}, hello)
 			got := prototest.Run(t, fresh(), steps, proto.Closed).Rec
 			if strings.Join(got.Codes(), " ") != c.want {
 				t.Errorf("got %v, want %q", got.Codes(), c.want)
@@ -381,6 +381,25 @@ func TestFailures(t *testing.T) {
 				t.Errorf("exchanges: %+v", got.Exchanges)
 			}
 		})
+	}
+}
+
+// wget and others check the certificate last, and close without a word.
+func TestClosedAfterHandshake(t *testing.T) {
+	t.Parallel()
+	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+		client := trusting()
+		client.MaxVersion = version
+		steps, _ := talk(t, client, &tls.Config{Certificates: []tls.Certificate{certificate(t, ecKey(t), nil)}},
+			func(c, _ *tls.Conn) { _ = c.Close() })
+		c := prototest.Run(t, fresh(), steps, proto.Closed)
+		r := c.Rec.Find("tls.closed-after-handshake")
+		if r == nil || len(c.Rec.Reports) != 1 || r.Text("sni") != "example.test" {
+			t.Errorf("%x: got %v", version, c.Rec.Codes())
+		}
+		if version == tls.VersionTLS12 && r != nil && r.Text("issuer") != "Test CA" {
+			t.Errorf("issuer %q", r.Text("issuer"))
+		}
 	}
 }
 

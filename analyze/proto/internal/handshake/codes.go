@@ -21,6 +21,7 @@ const (
 	CertWeak           finding.Code = "tls.certificate-weak"
 	CertChainBroken    finding.Code = "tls.certificate-chain-order"
 	CertNoIntermediate finding.Code = "tls.certificate-issuer-not-sent"
+	ClosedUnused       finding.Code = "tls.closed-after-handshake"
 	CertRevoked        finding.Code = "tls.certificate-revoked"
 )
 
@@ -46,6 +47,16 @@ func Defs() []finding.Def {
 		{Name: "cert_expired_seconds", Doc: "since the certificate expired, at the capture's time; 0: it has not"},
 	}
 	return []finding.Def{
+		{
+			Code: ClosedUnused, Severity: finding.Info, Metrics: []finding.Metric{
+				sni, subject, issuer,
+				{Name: "chain_length", Doc: "certificates that the server sent; 0: none seen"},
+				{Name: "self_signed", Doc: "1: the server's certificate is signed by itself"},
+				{Name: "reset", Doc: "1: closed by a RST, 0: by FINs"},
+				{Name: "after_ms", Merge: finding.Max, Doc: "from the end of the handshake to the end of the connection"},
+			},
+			Doc: "The connection was closed after a complete handshake, before the client sent any data. Clients that check the certificate last (GnuTLS, and so wget) refuse it in this way, without an alert; health checks and connections made in advance look the same.",
+		},
 		{
 			Code: CertRevoked, Severity: finding.Warning, Metrics: []finding.Metric{
 				sni,

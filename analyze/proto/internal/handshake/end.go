@@ -90,7 +90,11 @@ func (h *Session) Foreign(s *proto.Scope, b []byte) {
 // End says what became of a handshake that was not completed. now is the time
 // up to which nothing more came.
 func (h *Session) End(s *proto.Scope, why proto.End, now int64) {
-	if h.done || h.Client == nil || h.hello.Frame == 0 {
+	if h.Client == nil || h.hello.Frame == 0 {
+		return
+	}
+	if h.done {
+		h.unused(s, why, now)
 		return
 	}
 	waited := max(now-h.last.At, 0)
@@ -114,6 +118,17 @@ func (h *Session) End(s *proto.Scope, why proto.End, now int64) {
 		return // the capture ended in the middle of it
 	}
 	h.exchange(&at)
+}
+
+// unused reports a connection that was closed before the client said anything.
+func (h *Session) unused(s *proto.Scope, why proto.End, now int64) {
+	if h.data || h.failed || h.Client.EarlyData || why != proto.Closed && why != proto.Reset {
+		return
+	}
+	at := *s
+	at.At, at.FrameNo = h.last.At, h.last.Frame
+	at.Report(ClosedUnused, finding.Text(h.SNI()), finding.Text(h.chain.Subject), finding.Text(h.chain.Issuer),
+		finding.Num(h.chain.Length), bit(h.chain.SelfSigned), bit(why == proto.Reset), finding.Num(float64(max(now-h.last.At, 0))/ms))
 }
 
 // AlertKey is the key of an alert in the report's counter: its number, or

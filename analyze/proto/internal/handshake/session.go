@@ -39,6 +39,7 @@ type Session struct {
 	lastDir         flow.Dir
 	stage           string
 	done            bool
+	data            bool // the client sent data
 	failed          bool // an alert or a foreign answer explained the end
 	failure         string
 	ccs             [2]bool
@@ -284,6 +285,9 @@ func (h *Session) Sealed(s *proto.Scope, dir flow.Dir, typ uint8, n int) {
 	case typ == RecordAlert:
 		h.sealedAlert(s, dir)
 	case h.done:
+		if typ == RecordData && dir == flow.ToServer && (n != sealedAlert13 || !h.V13()) {
+			h.data = true
+		}
 	case typ == RecordHandshake: // TLS 1.2: Finished
 		h.progress(dir, "Finished", now)
 		h.finish(s, dir, now)
@@ -326,6 +330,9 @@ func (h *Session) sealedAlert(s *proto.Scope, dir flow.Dir) {
 	s.Report(EncryptedAlert, bit(dir == flow.ToClient), finding.Num(1), finding.Text(h.SNI()),
 		bit(dir == flow.ToServer && (h.certs || h.serverEncrypted)))
 }
+
+// Data notes decrypted data of the client.
+func (h *Session) Data(dir flow.Dir) { h.data = h.data || dir == flow.ToServer }
 
 // finish notes a Finished of one direction.
 func (h *Session) finish(s *proto.Scope, dir flow.Dir, now When) {
