@@ -96,6 +96,7 @@ func (a *analyzer) found(h *half, dir flow.Dir, b []byte) bool {
 func (a *analyzer) Gap(s *proto.Scope, dir flow.Dir, n int) error {
 	h := &a.half[dir]
 	h.message, h.drop = nil, 0
+	a.session.Data(dir) // it may have been
 	if a.session.Done() && a.keys.dir[dir].opener != nil {
 		s.InnerLost(dir, n) // close enough: records add some 30 bytes
 	}
