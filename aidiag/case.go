@@ -64,6 +64,7 @@ func proseTokens(n int) int { return n*2/7 + 1 }
 type brief struct {
 	c         *Case
 	causes    map[string]bool
+	names     string // of them, in order
 	nonce     string
 	lang      string // as the user named it
 	language  string // for the prompt
@@ -86,7 +87,8 @@ func (b *brief) doc(half bool) (*evidence.Doc, prompts.Text, error) {
 	if b.docs[i] != nil {
 		return b.docs[i], b.texts[i], nil
 	}
-	frame, err := b.prompts.Compose(b.nonce, b.language, b.knowledge, nil)
+	fill := prompts.Fill{Nonce: b.nonce, Language: b.language, Causes: b.names, Knowledge: b.knowledge}
+	frame, err := b.prompts.Compose(fill)
 	if err != nil {
 		return nil, prompts.Text{}, fmt.Errorf("case %s: %w", b.c.ID, err)
 	}
@@ -98,7 +100,8 @@ func (b *brief) doc(half bool) (*evidence.Doc, prompts.Text, error) {
 	doc := evidence.Build(evidence.Input{
 		Local: b.c.Local, Items: b.items(), Connections: b.c.Connections, Trust: b.c.Trust, Known: b.known, Table: b.table,
 	}, room)
-	text, err := b.prompts.Compose(b.nonce, b.language, b.knowledge, doc.JSON())
+	fill.Evidence = string(doc.JSON())
+	text, err := b.prompts.Compose(fill)
 	if err != nil {
 		return nil, prompts.Text{}, fmt.Errorf("case %s: %w", b.c.ID, err)
 	}

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -57,6 +59,7 @@ type Engine struct {
 	limits  route.Limits
 	workers int
 	causes  map[string]bool
+	names   string // of the causes, in order
 	started atomic.Bool
 	says    sayer
 	counts  tally
@@ -118,6 +121,7 @@ func New(cfg Config, deps Deps) (*Engine, error) {
 	for _, c := range append(set.Causes(), deps.Causes...) {
 		e.causes[c] = true
 	}
+	e.names = strings.Join(slices.Sorted(maps.Keys(e.causes)), " ")
 	if cfg.Cache {
 		e.cache = newCache()
 	}
@@ -280,7 +284,7 @@ func (e *Engine) brief(c *Case) *brief {
 		causes = append(causes, string(x.Cause))
 	}
 	return &brief{
-		c: c, causes: e.causes, nonce: e.deps.nonce(), lang: e.deps.Lang, language: languageName(e.deps.Lang), prompts: e.prompts, table: e.table, defs: e.defs,
+		c: c, causes: e.causes, names: e.names, nonce: e.deps.nonce(), lang: e.deps.Lang, language: languageName(e.deps.Lang), prompts: e.prompts, table: e.table, defs: e.defs,
 		knowledge: e.prompts.Knowledge(knowledgeBytes, causes[:min(len(causes), maxKnowledge)]...),
 	}
 }

@@ -95,10 +95,18 @@ func Nonce() string {
 // Text is a prompt, ready to send.
 type Text struct{ System, User string }
 
+// Fill is what stands in the gaps of the prompts.
+type Fill struct {
+	Nonce     string // see Nonce
+	Language  string // of the answer, in English
+	Causes    string // names that the answer may use
+	Knowledge string
+	Evidence  string // one JSON document
+}
+
 // Compose fills the prompts.
-func (s *Set) Compose(nonce, language, knowledge string, evidence []byte) (Text, error) {
+func (s *Set) Compose(data Fill) (Text, error) {
 	var sys, user strings.Builder
-	data := struct{ Nonce, Language, Knowledge, Evidence string }{nonce, language, knowledge, string(evidence)}
 	if err := s.t.ExecuteTemplate(&sys, "system.tmpl", data); err != nil {
 		return Text{}, fmt.Errorf("prompts: %w", err)
 	}

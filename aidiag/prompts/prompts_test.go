@@ -47,7 +47,9 @@ func TestCompose(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := prompts.Nonce()
-	p, err := s.Compose(n, "English", s.Knowledge(500, "tcp-packet-loss", "tcp-reordering"), []byte(`{"a":"<&>"}`))
+	p, err := s.Compose(prompts.Fill{
+		Nonce: n, Language: "English", Causes: strings.Join(s.Causes(), " "), Knowledge: s.Knowledge(500, "tcp-packet-loss", "tcp-reordering"), Evidence: `{"a":"<&>"}`,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

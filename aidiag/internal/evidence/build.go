@@ -165,7 +165,12 @@ func (b *builder) findings() {
 	for _, it := range items {
 		start = min(start, it.Finding.Evidence.Start)
 	}
+	told := map[finding.Code]bool{} // each code is explained once
 	for rank, it := range items {
+		if told[it.Finding.Code] {
+			it.Def.Doc = ""
+		}
+		told[it.Finding.Code] = true
 		b.doc.Findings = append(b.doc.Findings, b.finding(it, start))
 		id, sev := it.ID, int(it.Finding.Severity)*perSeverity
 		at := func(change func(f *Finding)) func() {
