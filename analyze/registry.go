@@ -20,6 +20,7 @@ import (
 	"netwhy/analyze/proto/http"
 	"netwhy/analyze/proto/http2"
 	"netwhy/analyze/proto/icmp"
+	"netwhy/analyze/proto/icmptunnel"
 	"netwhy/analyze/proto/igmp"
 	"netwhy/analyze/proto/imap"
 	"netwhy/analyze/proto/isakmp"
@@ -89,6 +90,7 @@ func Protocols() []proto.Spec {
 		http.Spec(),
 		http2.Spec(),
 		icmp.Spec(),
+		icmptunnel.Spec(),
 		igmp.Spec(),
 		imap.Spec(),
 		isakmp.Spec(),
@@ -119,6 +121,7 @@ func Protocols() []proto.Spec {
 		rpc.Spec(),
 		rpc.TCP(),
 		rtp.Spec(),
+		rtp.TS(),
 		sip.Spec(),
 		smb2.Spec(),
 		smtp.Spec(),
@@ -141,6 +144,8 @@ func Protocols() []proto.Spec {
 // Correlators lists what reads across conversations, one line each.
 func Correlators() []correlate.Spec {
 	return []correlate.Spec{
+		correlate.Channels(),
+		correlate.Floods(),
 		correlate.ICMPErrors(),
 		correlate.Leases(),
 		correlate.Logins(),

@@ -3,7 +3,8 @@
 package greb
 
 import (
-	"netwhy/analyze/decode"
+	"encoding/binary"
+
 	"netwhy/analyze/finding"
 	"netwhy/analyze/flow"
 	"netwhy/analyze/proto"
@@ -16,10 +17,10 @@ const LineFailed finding.Code = "grebonding.line-failed"
 func Spec() proto.Spec {
 	return proto.Spec{
 		Name: "grebonding", Doc: "GRE tunnel bonding, RFC 8157",
-		Carrier: proto.Link, Numbers: []uint16{0xb7ea, 0x0101},
+		Carrier: proto.IP, Numbers: []uint16{47},
 		Probe: func(_ flow.Dir, b []byte) proto.Verdict {
-			if len(b) >= 3 && b[0]>>4 >= 1 && b[0]>>4 <= 6 && b[0]&15 <= 2 {
-				return proto.Likely
+			if control(b) != nil {
+				return proto.Certain
 			}
 			return proto.No
 		},
@@ -42,12 +43,30 @@ const (
 	fin              = 255
 )
 
+// control returns the control message behind a GRE header with a key and nothing
+// else (RFC 8157, 5); nil: it is something else. 0x0101 is the type that was used
+// before the registration.
+func control(b []byte) []byte {
+	const keyOnly, head = 0x2000, 8
+	const registered, before = 0xb7ea, 0x0101
+	if len(b) < head+3 || binary.BigEndian.Uint16(b) != keyOnly {
+		return nil
+	}
+	if t := binary.BigEndian.Uint16(b[2:]); t != registered && t != before {
+		return nil
+	}
+	if b = b[head:]; b[0]>>4 < 1 || b[0]>>4 > notify || b[0]&15 > 2 {
+		return nil
+	}
+	return b
+}
+
 type analyzer struct{}
 
 // Data takes one message.
 func (analyzer) Data(s *proto.Scope, _ flow.Dir, b []byte) (int, error) {
 	n := len(b)
-	if p := s.Packet(); p == nil || !p.Protos.Has(decode.GRE) || s.Duplicate() || b[0]>>4 != notify {
+	if b = control(b); b == nil || s.Duplicate() || b[0]>>4 != notify {
 		return n, nil
 	}
 	for b = b[1:]; len(b) >= 2 && b[0] != fin && len(b) >= 2+int(b[1]); b = b[2+int(b[1]):] {
