@@ -371,11 +371,39 @@ func (k *socket) datagram(l *lane, slot uint32, c *conversation, dir flow.Dir, b
 		c.flags &^= deaf
 		return
 	}
+	if other := k.misplaced(l, c, dir, b); other != nil {
+		k.close(l, slot, c, proto.Closed)
+		k.first = dir
+		k.half[dir] = &half{pending: b, began: m}
+		k.attach(l, slot, c, other)
+		k.half = [2]*half{}
+		return
+	}
 	l.carries(k.spec, m.frame)
 	k.data(l, slot, c, dir, b, m, m)
 	if k.analyzer == nil {
 		c.flags |= deaf
 	}
+}
+
+// misplaced returns the analyzer that a conversation belongs to after all: its
+// first datagram looked like something foreign to its port, and this one is
+// likely what the port is for, and surely not the other. Only the first
+// datagrams are looked at.
+func (k *socket) misplaced(l *lane, c *conversation, dir flow.Dir, b []byte) *proto.Spec {
+	if k.tries >= probeTries || slices.Contains(k.spec.Ports, c.key.PortA) || slices.Contains(k.spec.Ports, c.key.PortB) {
+		return nil
+	}
+	k.tries++
+	for _, port := range [2]uint16{c.key.PortA, c.key.PortB} {
+		for _, i := range l.specs.byPort[port] {
+			spec := &l.specs.all[i]
+			if spec.Carrier&proto.UDP != 0 && spec.Probe != nil && spec.Probe(dir, b) >= proto.Likely && k.spec.Probe(dir, b) == proto.No {
+				return spec
+			}
+		}
+	}
+	return nil
 }
 
 // message takes one message of a protocol without ports.

@@ -1,0 +1,308 @@
+package prototest_test
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"netwhy/analyze"
+	"netwhy/analyze/finding"
+	"netwhy/analyze/flow"
+	"netwhy/analyze/proto"
+	"netwhy/analyze/proto/prototest"
+)
+
+const (
+	up   = flow.ToServer
+	down = flow.ToClient
+	ms   = time.Millisecond
+)
+
+// dialogue is one conversation of a service and what has to be said of it.
+type dialogue struct {
+	spec     string
+	carrier  proto.Transport
+	port     uint16
+	what     string
+	steps    []prototest.Step
+	codes    []finding.Code // in order, none besides
+	exchange string         // label and code of one of the exchanges; empty: none needed
+	failed   bool           // that exchange failed
+	login    string         // "ok" or "failed" when one has to be published
+}
+
+// lines makes steps of texts: "> " is sent by the client, "< " by the server.
+func lines(text ...string) []prototest.Step {
+	var steps []prototest.Step
+	for i, l := range text {
+		dir := up
+		if l[0] == '<' {
+			dir = down
+		}
+		steps = append(steps, prototest.Step{Dir: dir, At: time.Duration(i) * 10 * ms, B: []byte(l[2:] + "\r\n")})
+	}
+	return steps
+}
+
+// hexes makes steps of hexadecimal bytes, marked the same way.
+func hexes(text ...string) []prototest.Step {
+	var steps []prototest.Step
+	for i, l := range text {
+		dir := up
+		if l[0] == '<' {
+			dir = down
+		}
+		b, err := hex.DecodeString(strings.ReplaceAll(l[1:], " ", ""))
+		if err != nil {
+			panic(err)
+		}
+		steps = append(steps, prototest.Step{Dir: dir, At: time.Duration(i) * 10 * ms, B: b})
+	}
+	return steps
+}
+
+func h(s string) string { return hex.EncodeToString([]byte(s)) }
+
+// pg makes a PostgreSQL message.
+func pg(typ byte, body string) string {
+	b := binary.BigEndian.AppendUint32(nil, uint32(4+len(body)))
+	if typ != 0 {
+		b = append([]byte{typ}, b...)
+	}
+	return hex.EncodeToString(append(b, body...))
+}
+
+// my makes a MySQL packet.
+func my(seq byte, body string) string {
+	return hex.EncodeToString(append([]byte{byte(len(body)), byte(len(body) >> 8), 0, seq}, body...))
+}
+
+func ntp(first, stratum byte, refid, origin, transmit string) string {
+	b := make([]byte, 48)
+	b[0], b[1] = first, stratum
+	copy(b[12:], refid)
+	copy(b[24:], origin)
+	copy(b[40:], transmit)
+	return hex.EncodeToString(b)
+}
+
+func ssh(typ byte, n int) string { // a packet of the key exchange
+	b := make([]byte, 4+n)
+	binary.BigEndian.PutUint32(b, uint32(n))
+	b[4], b[5] = 4, typ
+	return hex.EncodeToString(b)
+}
+
+func noise(n int) string { return strings.Repeat("a5", n) }
+
+const (
+	pgStart = "\x00\x03\x00\x00user\x00bob\x00database\x00shop\x00\x00"
+	myHello = "\x0a8.0.36\x00\x01\x00\x00\x00abcdefgh\x00\xff\xf7\x08\x02\x00"
+	myLogin = "\x85\xa6\x03\x00\x00\x00\x00\x01\x08\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00bob\x00\x00"
+)
+
+func dialogues() []dialogue {
+	return []dialogue{
+		{"smtp", proto.TCP, 25, "recipient refused", lines("< 220 mx ESMTP", "> EHLO me", "< 250-mx", "< 250 HELP", "> MAIL FROM:<a@b>", "< 250 ok",
+			"> RCPT TO:<x@y>", "< 550 no such user", "> QUIT", "< 221 bye"), []finding.Code{"smtp.rejected"}, "RCPT TO:<x@y> 550", true, ""},
+		{"smtp", proto.TCP, 25, "delivered", lines("< 220 mx ESMTP", "> EHLO me", "< 250 mx", "> MAIL FROM:<a@b>", "< 250 ok",
+			"> RCPT TO:<x@y>", "< 250 ok", "> DATA", "< 354 go", "> 550 is text here", "> .", "< 250 queued", "> QUIT", "< 221 bye"), nil, "content 250", false, ""},
+		{"smtp", proto.TCP, 25, "deferred", lines("< 220 mx ESMTP", "> EHLO me", "< 250 mx", "> MAIL FROM:<a@b>", "< 451 greylisted"),
+			[]finding.Code{"smtp.deferred"}, "MAIL FROM:<a@b> 451", true, ""},
+		{"smtp", proto.TCP, 25, "login refused", lines("< 220 mx ESMTP", "> EHLO me", "< 250 AUTH", "> AUTH LOGIN", "< 334 VXNlcg", "> Ym9i", "< 334 UGFzcw", "> eA", "< 535 no"),
+			[]finding.Code{"smtp.auth-failed"}, "AUTH 535", true, "failed"},
+		{"smtp", proto.TCP, 25, "not understood", lines("< 220 mx ESMTP", "> EHLO me", "< 250 mx", "> DATA", "< 503 first RCPT"),
+			[]finding.Code{"smtp.protocol-error"}, "DATA 503", true, ""},
+		{"ftp", proto.TCP, 21, "login refused", lines("< 220 ftp", "> USER bob", "< 331 password", "> PASS x", "< 530 Login incorrect."),
+			[]finding.Code{"ftp.login-failed"}, "PASS 530", true, "failed"},
+		{"ftp", proto.TCP, 21, "transfer", lines("< 220 ftp", "> USER bob", "< 331 password", "> PASS x", "< 230 in", "> RETR f", "< 150 opening", "< 226 done"),
+			nil, "RETR f 226", false, "ok"},
+		{"ftp", proto.TCP, 21, "no data connection", lines("< 220 ftp", "> USER bob", "< 230 in", "> RETR f", "< 150 opening", "< 425 cannot open"),
+			[]finding.Code{"ftp.data-failed"}, "RETR f 425", true, "ok"},
+		{"pop", proto.TCP, 110, "login refused", lines("< +OK POP3", "> USER bob", "< +OK", "> PASS x", "< -ERR no"), []finding.Code{"pop.login-failed"}, "PASS -ERR", true, "failed"},
+		{"pop", proto.TCP, 110, "mail read", lines("< +OK POP3", "> USER bob", "< +OK", "> PASS x", "< +OK", "> RETR 1", "< +OK", "< -ERR is text here", "< .", "> QUIT", "< +OK"),
+			nil, "RETR 1 +OK", false, "ok"},
+		{"imap", proto.TCP, 143, "login refused", lines("< * OK IMAP4", "> a1 LOGIN bob x", "< a1 NO wrong"), []finding.Code{"imap.login-failed"}, "LOGIN NO", true, "failed"},
+		{"imap", proto.TCP, 143, "literal", lines("< * OK IMAP4", "> a1 LOGIN bob x", "< a1 OK in", "> a2 FETCH 1 BODY[]", "< * 1 FETCH (BODY[] {9}", "< a2 NO xx)", "< a2 OK done"),
+			nil, "FETCH OK", false, "ok"},
+		{"ssh", proto.TCP, 22, "three guesses", append(lines("> SSH-2.0-a", "< SSH-2.0-b"), hexes(
+			">"+ssh(20, 60), "<"+ssh(20, 60), ">"+ssh(30, 44), "<"+ssh(31, 300), "<"+ssh(21, 12), ">"+ssh(21, 12),
+			">"+noise(44), "<"+noise(44), ">"+noise(60), "<"+noise(52), ">"+noise(148), "<"+noise(52), ">"+noise(148), "<"+noise(52))...),
+			[]finding.Code{"ssh.login-failed"}, "", false, "failed"},
+		{"ssh", proto.TCP, 22, "success", append(lines("> SSH-2.0-a", "< SSH-2.0-b"), hexes(
+			">"+ssh(20, 60), "<"+ssh(20, 60), ">"+ssh(30, 44), "<"+ssh(31, 300), "<"+ssh(21, 12), ">"+ssh(21, 12),
+			">"+noise(44), "<"+noise(44), ">"+noise(60), "<"+noise(52), ">"+noise(148), "<"+noise(28), ">"+noise(112))...),
+			nil, "", false, "ok"},
+		{"pgsql", proto.TCP, 5432, "wrong password", hexes(">"+pg(0, pgStart), "<"+pg('R', "\x00\x00\x00\x05abcd"), ">"+pg('p', "md5\x00"),
+			"<"+pg('E', "SFATAL\x00C28P01\x00Mpassword authentication failed\x00\x00")), []finding.Code{"pgsql.auth-failed"}, "login 28P01", true, "failed"},
+		{"pgsql", proto.TCP, 5432, "query and error", hexes(">"+pg(0, pgStart), "<"+pg('R', "\x00\x00\x00\x00")+pg('Z', "I"), ">"+pg('Q', "SELECT 1\x00"),
+			"<"+pg('C', "SELECT 1\x00")+pg('Z', "I"), ">"+pg('Q', "SELEC\x00"), "<"+pg('E', "SERROR\x00C42601\x00Msyntax\x00\x00")+pg('Z', "I")),
+			[]finding.Code{"pgsql.error"}, "SELEC 42601", true, "ok"},
+		{"mysql", proto.TCP, 3306, "wrong password", hexes("<"+my(0, myHello), ">"+my(1, myLogin), "<"+my(2, "\xff\x15\x04#28000Access denied")),
+			[]finding.Code{"mysql.auth-failed"}, "login 1045", true, "failed"},
+		{"mysql", proto.TCP, 3306, "query and error", hexes("<"+my(0, myHello), ">"+my(1, myLogin), "<"+my(2, "\x00\x00\x00\x02\x00\x00\x00"),
+			">"+my(0, "\x03SELECT 1"), "<"+my(1, "\x00\x00\x00\x02\x00\x00\x00"), ">"+my(0, "\x03SELEC"), "<"+my(1, "\xff\x28\x04#42000syntax")),
+			[]finding.Code{"mysql.error"}, "SELEC 1064", true, "ok"},
+		{"redis", proto.TCP, 6379, "no login", lines("> *2\r\n$3\r\nGET\r\n$1\r\nk", "< -NOAUTH Authentication required."), []finding.Code{"redis.error"}, "GET k NOAUTH", true, ""},
+		{"redis", proto.TCP, 6379, "nested answer", lines("> *1\r\n$4\r\nROLE", "< *3\r\n$6\r\nmaster\r\n:1\r\n*1\r\n*2\r\n$1\r\na\r\n$-1", "> *2\r\n$3\r\nGET\r\n$1\r\nk", "< $7\r\n-ERR ab"),
+			nil, "GET k OK", false, ""},
+		{"ldap", proto.TCP, 389, "wrong password", hexes("> 300c 020101 6007 020103 0400 8000", "< 300c 020101 6107 0a0131 0400 0400"), []finding.Code{"ldap.bind-failed"}, "bind invalidCredentials", true, "failed"},
+		{"mqtt", proto.TCP, 1883, "not authorized", hexes("> 100d 0004"+h("MQTT")+"04 02 003c 0001"+h("x"), "< 2002 0005"), []finding.Code{"mqtt.refused"}, "CONNECT 5", true, "failed"},
+		{"mqtt", proto.TCP, 1883, "not introduced", hexes("> 3005 0001" + h("abc")), []finding.Code{"mqtt.no-connect"}, "", false, ""},
+		{"mbtcp", proto.TCP, 502, "exception", hexes("> 0001 0000 0006 01 03 0000 0001", "< 0001 0000 0003 01 83 02"), []finding.Code{"modbus.exception"}, "function 3 illegal data address", true, ""},
+		{"socks", proto.TCP, 1080, "refused", hexes("> 050100", "< 0500", "> 05010001 0a000001 0050", "< 05050001 00000000 0000"), []finding.Code{"socks.refused"}, "CONNECT 10.0.0.1:80 connection refused", true, ""},
+		{"amqp", proto.TCP, 5672, "closed", hexes(">"+h("AMQP\x00\x00\x09\x01"), "< 01 0000 0000000d 000a 0032 0193 05"+h("DENY!")+"0000 ce"), []finding.Code{"amqp.closed"}, "", false, "failed"},
+		{"bgp", proto.TCP, 179, "bad peer", hexes(">"+strings.Repeat("ff", 16)+"001d 01 04 fde8 00b4 01010101 00", "<"+strings.Repeat("ff", 16)+"0015 03 02 02"), []finding.Code{"bgp.notification"}, "", false, ""},
+		{"rdp", proto.TCP, 3389, "refused", hexes("> 0300 0013 0e e0 0000 0000 00 01 00 0800 00000000", "< 0300 0013 0e d0 0000 1234 00 03 00 0800 05000000"), []finding.Code{"rdp.refused"}, "", false, ""},
+		{"mongo", proto.TCP, 27017, "login refused", hexes(
+			"> 29000000 01000000 00000000 dd070000 00000000 00 14000000 10"+h("saslStart")+"00 01000000 00",
+			"< 2c000000 02000000 01000000 dd070000 00000000 00 17000000 10"+h("ok")+"00 00000000 10"+h("code")+"00 12000000 00"), []finding.Code{"mongo.auth-failed"}, "saslStart 18", true, "failed"},
+
+		{"ntp", proto.UDP, 123, "not synchronized", hexes(">"+ntp(0xe3, 0, "", "", "12345678"), "<"+ntp(0xe4, 0, "", "12345678", "x")), []finding.Code{"ntp.unsynchronized"}, "time unsynchronized", true, ""},
+		{"ntp", proto.UDP, 123, "synchronized", hexes(">"+ntp(0xe3, 0, "", "", "12345678"), "<"+ntp(0x24, 2, "\x0a\x00\x00\x01", "12345678", "x")), nil, "time ok", false, ""},
+		{"ntp", proto.UDP, 123, "asked too often", hexes(">"+ntp(0xe3, 0, "", "", "12345678"), "<"+ntp(0xe4, 0, "RATE", "12345678", "x")), []finding.Code{"ntp.kiss-code"}, "time RATE", true, ""},
+		{"radius", proto.UDP, 1812, "rejected", hexes("> 01 07 0019"+noise(16)+"01 05"+h("bob"), "< 03 07 0014"+noise(16)), []finding.Code{"radius.reject"}, "access reject", true, "failed"},
+		{"tftp", proto.UDP, 69, "no such file", hexes("> 0001"+h("f\x00octet\x00"), "< 0005 0001"+h("File not found\x00")), []finding.Code{"tftp.error"}, "", false, ""},
+		{"syslog", proto.UDP, 514, "critical", hexes(">" + h("<2>disk is dying")), []finding.Code{"syslog.severe"}, "", false, ""},
+		{"sip", proto.UDP, 5060, "busy", []prototest.Step{
+			{Dir: up, B: []byte("INVITE sip:b@x SIP/2.0\r\nCall-ID: 1\r\nCSeq: 1 INVITE\r\nTo: <sip:b@x>\r\n\r\n")},
+			{Dir: down, At: 20 * ms, B: []byte("SIP/2.0 180 Ringing\r\nCall-ID: 1\r\nCSeq: 1 INVITE\r\n\r\n")},
+			{Dir: down, At: 90 * ms, B: []byte("SIP/2.0 486 Busy Here\r\nCall-ID: 1\r\nCSeq: 1 INVITE\r\nTo: <sip:b@x>\r\n\r\n")},
+		}, []finding.Code{"sip.request-failed"}, "INVITE <sip:b@x> 486", true, ""},
+		{"bfd", proto.UDP, 3784, "down", hexes("> 20 c0 03 18 00000001 00000002 000f4240 000f4240 00000000", "> 21 40 03 18 00000001 00000002 000f4240 000f4240 00000000"), []finding.Code{"bfd.down"}, "", false, ""},
+		{"rip", proto.UDP, 520, "withdrawn", hexes("> 0202 0000 0002 0000 c0a80200 ffffff00 00000000 00000002", "> 0202 0000 0002 0000 c0a80200 ffffff00 00000000 00000010"), []finding.Code{"rip.unreachable"}, "", false, ""},
+		{"hsrp", proto.UDP, 1985, "takeover", hexes("> 00 00 08 03 0a 64 01 00"+h("cisco\x00\x00\x00")+"c0a80001", "> 00 00 10 03 0a 64 01 00"+h("cisco\x00\x00\x00")+"c0a80001"), []finding.Code{"hsrp.takeover"}, "", false, ""},
+		{"snmp", proto.UDP, 161, "error", hexes("> 3019 020100 0406"+h("public")+"a00c 020105 020100 020100 3001 05", "< 3019 020100 0406"+h("public")+"a20c 020105 020105 020100 3001 05"), []finding.Code{"snmp.error"}, "get genErr", true, ""},
+	}
+}
+
+// find returns the analyzer of a name for a carrier.
+func find(t testing.TB, name string, carrier proto.Transport) proto.Spec {
+	t.Helper()
+	for _, s := range analyze.Protocols() {
+		if s.Name == name && s.Carrier&carrier != 0 {
+			return s
+		}
+	}
+	t.Fatalf("no analyzer %s", name)
+	return proto.Spec{}
+}
+
+// fresh makes a conversation in which all declared codes are known: twins share
+// them.
+func fresh(spec proto.Spec, carrier proto.Transport, port uint16) *prototest.Conversation {
+	c := prototest.New(spec, carrier, port)
+	c.Rec.Declare(analyze.Defs()...)
+	return c
+}
+
+func TestServices(t *testing.T) {
+	t.Parallel()
+	for _, d := range dialogues() {
+		t.Run(d.spec+" "+d.what, func(t *testing.T) {
+			t.Parallel()
+			spec := find(t, d.spec, d.carrier)
+			if len(d.steps) > 0 && spec.Probe(d.steps[0].Dir, d.steps[0].B) == proto.No && (len(d.steps) < 2 || spec.Probe(d.steps[1].Dir, d.steps[1].B) == proto.No) {
+				t.Errorf("not recognised: % x", d.steps[0].B)
+			}
+			c := prototest.Run(t, fresh(spec, d.carrier, d.port), d.steps, proto.Over)
+			if c.Err != nil || len(c.Rec.Bad) > 0 {
+				t.Fatalf("detached: %v, malformed %q", c.Err, c.Rec.Bad)
+			}
+			var want []string
+			for _, code := range d.codes {
+				want = append(want, string(code))
+			}
+			if got := c.Rec.Codes(); !slices.Equal(got, want) {
+				t.Errorf("codes %q, want %q", got, want)
+			}
+			d.check(t, c)
+			if d.carrier == proto.TCP && d.spec != "ssh" { // there, sizes of segments are what is read
+				prototest.EveryCut(t, func() *prototest.Conversation { return fresh(spec, d.carrier, d.port) }, d.steps)
+			}
+			prototest.EveryPrefix(t, func() *prototest.Conversation { return fresh(spec, d.carrier, d.port) }, d.steps)
+		})
+	}
+}
+
+func (d *dialogue) check(t *testing.T, c *prototest.Conversation) {
+	t.Helper()
+	if d.exchange != "" {
+		var seen []string
+		ok := false
+		for i := range c.Rec.Exchanges {
+			x := &c.Rec.Exchanges[i]
+			text := x.Label + " " + x.Code
+			seen = append(seen, text)
+			ok = ok || text == d.exchange && x.Failed == d.failed && x.RespStart >= x.ReqEnd && x.RespFrame > x.ReqFrame
+		}
+		if !ok {
+			t.Errorf("exchanges %q, want %q (failed %v)", seen, d.exchange, d.failed)
+		}
+	}
+	login := ""
+	for _, e := range c.Rec.Events {
+		if l, ok := e.(*proto.Login); ok {
+			login = map[bool]string{true: "ok", false: "failed"}[l.OK]
+		}
+	}
+	if login != d.login {
+		t.Errorf("login %q, want %q", login, d.login)
+	}
+}
+
+// FuzzAnalyzers feeds every analyzer of conversations: the first byte chooses it.
+func FuzzAnalyzers(f *testing.F) {
+	specs := analyze.Protocols()
+	for _, d := range dialogues() {
+		for i := range specs {
+			if specs[i].Name == d.spec && specs[i].Carrier&d.carrier != 0 {
+				f.Add(byte(i), prototest.Seed(d.steps))
+			}
+		}
+	}
+	defs := analyze.Defs()
+	f.Fuzz(func(t *testing.T, which byte, data []byte) {
+		spec := specs[int(which)%len(specs)]
+		carrier := proto.UDP
+		switch {
+		case spec.Carrier&proto.TCP != 0:
+			carrier = proto.TCP
+		case spec.Carrier&proto.UDP == 0:
+			carrier = spec.Carrier
+		}
+		if spec.Probe != nil {
+			for cut := range min(len(data), 80) {
+				spec.Probe(up, data[:cut])
+				spec.Probe(down, data[:cut])
+			}
+		}
+		if carrier != proto.TCP && carrier != proto.UDP {
+			return // need the packet around: see the corpus of captures
+		}
+		c := prototest.New(spec, carrier, 1)
+		c.Rec.Declare(defs...)
+		prototest.Hostile(t, c, data)
+	})
+}
+
+func TestProbesAreStrict(t *testing.T) {
+	t.Parallel()
+	junk := [][]byte{nil, {0}, []byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), []byte(strings.Repeat("\x00", 200)), []byte(strings.Repeat("\xff", 12)),
+		[]byte("hello world, this is a line of a protocol of our own\r\n"), []byte("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")}
+	for _, s := range analyze.Protocols() {
+		if s.Probe == nil || s.Carrier&(proto.TCP|proto.UDP) == 0 || s.Name == "http" || s.Name == "tls" {
+			continue
+		}
+		for _, b := range junk {
+			for _, dir := range []flow.Dir{up, down} {
+				if v := s.Probe(dir, b); v == proto.Certain {
+					t.Errorf("%s is certain of %.20q", s.Name, b)
+				}
+			}
+		}
+	}
+}
