@@ -199,7 +199,7 @@ func (a *analyzer) textual(s *proto.Scope, dir flow.Dir, h *half, b []byte) int 
 			return 0
 		}
 		n := h.bulk
-		h.words = append(h.words, string(b[:n-2]))
+		h.words = append(h.words, string(b[:max(n-2, 0)]))
 		h.bulk = 0
 		h.bytes += n
 		a.value(s, dir, h, nil)
