@@ -58,7 +58,7 @@ func Neighbours() Spec {
 	return Spec{
 		Name: "neighbours", Doc: "ARP and Neighbor Discovery: absent hosts, addresses with two owners, forged claims",
 		New: func() Correlator {
-			return &neighbours{at: map[netip.Addr]*neighbour{}, macs: map[[6]byte]*station{}, asking: map[netip.Addr]int{}}
+			return &neighbours{at: map[netip.Addr]*neighbour{}, macs: map[[6]byte]*station{}, asking: map[netip.Addr]int{}, hop: map[[6]byte][6]byte{}}
 		},
 		Codes: []finding.Def{
 			{
@@ -107,7 +107,8 @@ type neighbours struct {
 	at     map[netip.Addr]*neighbour
 	order  []netip.Addr // of at, as they were met
 	macs   map[[6]byte]*station
-	asking map[netip.Addr]int // absent addresses that a host asked for
+	asking map[netip.Addr]int  // absent addresses that a host asked for
+	hop    map[[6]byte][6]byte // station by which a host reaches others
 }
 
 // neighbour is what is known of one address.
@@ -131,7 +132,9 @@ type claim struct {
 	mac         [6]byte
 	first, last int64
 	count       uint64
-	forged      uint64 // answers that nobody had asked for
+	forged      uint64  // answers that nobody had asked for
+	took        bool    // a host's packets went to this station since then,
+	from        [6]byte // and to this one before
 	ev          finding.Evidence
 }
 
@@ -152,6 +155,7 @@ func (n *neighbours) Event(_ *Out, e *proto.Event) {
 			n.said(e, b)
 		}
 	case *Opened:
+		n.through(e, b)
 		n.reaches(b.DstMAC, b.Server.Addr())
 		n.reaches(b.DstMAC, b.Client.Addr())
 	}
@@ -167,6 +171,30 @@ func (n *neighbours) reaches(mac [6]byte, ip netip.Addr) {
 	}
 	if _, own := s.ips[ip]; !own {
 		s.peers[ip] = struct{}{}
+	}
+}
+
+// through notes by which station a host reaches others, and when that changes
+// to one which has just claimed, unasked, to be the one before.
+func (n *neighbours) through(e *proto.Event, o *Opened) {
+	to := n.macs[o.DstMAC]
+	if to == nil || o.SrcMAC == ([6]byte{}) || len(n.hop) >= maxNeighbours {
+		return
+	}
+	if _, own := to.ips[o.Server.Addr()]; own {
+		return
+	}
+	before, known := n.hop[o.SrcMAC]
+	n.hop[o.SrcMAC] = o.DstMAC
+	if !known || before == o.DstMAC || len(to.ips) < 2 {
+		return
+	}
+	for ip := range to.ips {
+		x := n.at[ip]
+		if i := slices.IndexFunc(x.claims, func(c claim) bool { return c.mac == o.DstMAC }); i >= 0 && x.claims[i].forged > 0 {
+			x.claims[i].took, x.claims[i].from = true, before
+			x.claims[i].ev.Add(e.Frame, e.Time)
+		}
 	}
 }
 
@@ -215,6 +243,9 @@ func (n *neighbours) said(e *proto.Event, b *proto.Neighbour) {
 		n.claimed(e, b.IP, b.MAC, unasked)
 		x.answeredAt(e.Time)
 	case proto.Announces:
+		if x.probed.Count > 0 && x.prober != b.MAC && e.Time-x.probed.End < answerWithin {
+			x.conflict.Add(e.Frame, e.Time) // the owner defends its address (RFC 4862, 5.4.3)
+		}
 		n.claimed(e, b.IP, b.MAC, false)
 		x.answeredAt(e.Time)
 	}
@@ -400,12 +431,18 @@ func (x *neighbour) duplicate(ip netip.Addr, a, b [6]byte, na, nb uint64, probe 
 	}
 }
 
-// forges reports whether a claim is forged: the station has another address of
-// its own, answers again and again unasked, and the address has another owner or
-// the station claims several this way.
+// forges reports whether a claim is forged: the station answers unasked, again
+// and again, for an address that has another owner or together with others; or
+// the packets of a host go to it since such an answer.
 func (n *neighbours) forges(ip netip.Addr, x *neighbour, c *claim) (owner string, forged bool) {
 	s := n.macs[c.mac]
-	if s == nil || c.forged < forgedAnswers || len(s.ips) < 2 {
+	if s == nil || c.forged == 0 {
+		return "", false
+	}
+	if c.took && !virtual(c.from) {
+		return text(c.from), true
+	}
+	if c.forged < forgedAnswers {
 		return "", false
 	}
 	for i := range x.claims {
@@ -413,15 +450,16 @@ func (n *neighbours) forges(ip netip.Addr, x *neighbour, c *claim) (owner string
 			return text(x.claims[i].mac), true
 		}
 	}
-	others := 0
 	for other := range s.ips {
-		if y := n.at[other]; other != ip && y != nil {
-			if i := slices.IndexFunc(y.claims, func(o claim) bool { return o.mac == c.mac }); i >= 0 && y.claims[i].forged >= forgedAnswers {
-				others++
-			}
+		y := n.at[other]
+		if other == ip || y == nil {
+			continue
+		}
+		if i := slices.IndexFunc(y.claims, func(o claim) bool { return o.mac == c.mac }); i >= 0 && y.claims[i].forged >= forgedAnswers {
+			return "", true
 		}
 	}
-	return "", others > 0
+	return "", false
 }
 
 func text(mac [6]byte) string {
