@@ -70,7 +70,26 @@ const (
 // TestLab judges the labelled captures of the fault lab.
 func TestLab(t *testing.T) {
 	t.Parallel()
-	dir := shared(t, "lab")
+	score := judged(t, shared(t, "lab"))
+	if score.First < leastFirst || score.Party < leastParty || score.FalseAlarms > mostFalse {
+		t.Errorf("first %d (least %d), culprit %d (least %d), false alarms %d (most %d)",
+			score.First, leastFirst, score.Party, leastParty, score.FalseAlarms, mostFalse)
+	}
+}
+
+// TestFixtures judges the repository's own labelled captures: all of them, right.
+func TestFixtures(t *testing.T) {
+	t.Parallel()
+	score := judged(t, filepath.Join("..", "fixtures", "rules"))
+	if score.First != score.Faulty || score.Party != score.Faulty || score.FalseAlarms > 0 {
+		t.Errorf("first %d and culprit %d of %d, false alarms %d of %d",
+			score.First, score.Party, score.Faulty, score.FalseAlarms, score.Healthy)
+	}
+}
+
+// judged scores a folder of labelled captures and prints the table.
+func judged(t *testing.T, dir string) *rules.Score {
+	t.Helper()
 	s, err := rules.Load(analyze.Defs())
 	if err != nil {
 		t.Fatal(err)
@@ -91,10 +110,7 @@ func TestLab(t *testing.T) {
 	if _, err := score.WriteTo(t.Output()); err != nil {
 		t.Fatal(err)
 	}
-	if score.First < leastFirst || score.Party < leastParty || score.FalseAlarms > mostFalse {
-		t.Errorf("first %d (least %d), culprit %d (least %d), false alarms %d (most %d)",
-			score.First, leastFirst, score.Party, leastParty, score.FalseAlarms, mostFalse)
-	}
+	return score
 }
 
 // clean are the categories of the corpus that its manifest calls healthy, or

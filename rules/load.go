@@ -87,6 +87,7 @@ type loader struct {
 	faults  *faults
 	byID    map[string]*Rule
 	skipped []string            // built-in rules for analyzers that are not there
+	absent  []string            // their ids and causes: others may name them
 	round   map[string]Position // ids of the place at hand: twice in one place is a fault
 }
 
@@ -235,6 +236,7 @@ func (l *loader) rule(r *reader, n ast.Node, isBuiltin bool) {
 		// would judge cannot be found. Rules of one's own have to fit.
 		l.faults.list = l.faults.list[:before]
 		l.skipped = append(l.skipped, rule.ID+" ("+b.absent+")")
+		l.absent = append(l.absent, rule.ID, string(rule.Cause))
 		return
 	}
 	if rule.ID == "" || hard(l.faults.list[before:]) {
@@ -554,7 +556,7 @@ func plain(list []scalar) []string {
 // references checks what a rule says of others: the causes that it names exist,
 // and no cause is in the end the reason of itself.
 func (l *loader) references() {
-	known := causes()
+	known := append(causes(), l.absent...)
 	for _, r := range l.byID {
 		known = append(known, string(r.Cause), r.ID)
 	}
