@@ -234,7 +234,7 @@ func activateError(name string, status int, text string) error {
 	case C.PCAP_ERROR_NO_SUCH_DEVICE:
 		e.Reason, e.Remedy, e.Err = "there is no such interface", "netwhy interfaces lists them", ErrNoInterface
 	case C.PCAP_ERROR_PERM_DENIED, C.PCAP_ERROR_PROMISC_PERM_DENIED:
-		e.Reason, e.Remedy, e.Err = "no permission to open the interface", permissionRemedy(), ErrPermission
+		e.Reason, e.Remedy, e.Err = "no permission to open the interface", PermissionRemedy(), ErrPermission
 	case C.PCAP_ERROR_IFACE_NOT_UP:
 		e.Reason, e.Remedy, e.Err = "the interface is down", "bring it up: sudo ip link set dev "+name+" up", ErrDown
 	case C.PCAP_ERROR_RFMON_NOTSUP:

@@ -103,8 +103,8 @@ func (l *Live) open() error {
 	return nil
 }
 
-// permissionRemedy is the line that gives this program the right to capture.
-func permissionRemedy() string {
+// PermissionRemedy is the line that gives this program the right to capture.
+func PermissionRemedy() string {
 	self, err := os.Executable()
 	if err != nil {
 		self = "$(command -v netwhy)"

@@ -87,6 +87,7 @@ func (s *session) app() *cli.App {
 		Name:  "netwhy",
 		Usage: "why a connection is slow, broken or refused: who is to blame, which frames prove it, what to do",
 		UsageText: "netwhy replay FILE...        read captures and say what is wrong\n" +
+			"sudo netwhy capture -i IFACE  the same, while it happens\n" +
 			"netwhy help COMMAND          flags and examples",
 		HideVersion:               true,
 		DisableSliceFlagSeparator: true, // "-i weird,name" is one interface
@@ -97,7 +98,9 @@ func (s *session) app() *cli.App {
 		OnUsageError:              s.usageError,
 		Action:                    s.noCommand,
 		Commands: []*cli.Command{
+			s.captureCommand(),
 			s.replayCommand(),
+			s.interfacesCommand(),
 			s.rulesCommand(),
 			s.configCommand(),
 			s.explainCommand(),

@@ -82,17 +82,21 @@ func localeLang(getenv func(string) string) Lang {
 	return English
 }
 
+// Bounds of what libpcap takes, in bytes.
+const (
+	MinSnaplen, MaxSnaplen = 64, 256 << 20
+	MinBuffer, MaxBuffer   = 1 << 20, 2<<30 - 1
+)
+
 // check tells what no single value shows; path is the key at fault.
 func (c *Config) check(fault func(path, format string, args ...any)) {
-	const minSnaplen, maxSnaplen = 64, 256 << 20
 	switch {
-	case c.Capture.Snaplen < minSnaplen:
-		fault("capture.snaplen", "%d bytes hold no packet's headers; at least %d are needed", c.Capture.Snaplen, minSnaplen)
-	case c.Capture.Snaplen > maxSnaplen:
-		fault("capture.snaplen", "%d bytes are more than libpcap can take (%d)", c.Capture.Snaplen, maxSnaplen)
+	case c.Capture.Snaplen < MinSnaplen:
+		fault("capture.snaplen", "%d bytes hold no packet's headers; at least %d are needed", c.Capture.Snaplen, MinSnaplen)
+	case c.Capture.Snaplen > MaxSnaplen:
+		fault("capture.snaplen", "%d bytes are more than libpcap can take (%d)", c.Capture.Snaplen, MaxSnaplen)
 	}
-	const minBuffer, maxBuffer = 1 << 20, 2<<30 - 1
-	if c.Capture.Buffer < minBuffer || c.Capture.Buffer > maxBuffer {
+	if c.Capture.Buffer < MinBuffer || c.Capture.Buffer > MaxBuffer {
 		fault("capture.buffer", "%s is outside 1 MiB to 2 GiB", c.Capture.Buffer)
 	}
 	if c.Limits.Connections < 1 {

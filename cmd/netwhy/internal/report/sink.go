@@ -16,3 +16,11 @@ type EarlySink interface {
 	Sink
 	Early(r *Report) error
 }
+
+// LiveSink is a Sink that writes as things happen. Diagnosis is called for each
+// diagnosis as it appears and when it has grown; Finish writes all of them once
+// more, as they are at the end.
+type LiveSink interface {
+	Sink
+	Diagnosis(d *Diagnosis) error
+}

@@ -40,6 +40,11 @@ func (s *sink) Finding(f *report.Finding) error {
 	return s.write(findingLine{Event: "finding", Finding: f})
 }
 
+// Diagnosis writes one line.
+func (s *sink) Diagnosis(d *report.Diagnosis) error {
+	return s.write(diagnosisLine{Event: "diagnosis", Diagnosis: d})
+}
+
 // Finish writes the diagnoses and the last line.
 func (s *sink) Finish(r *report.Report) error {
 	for i := range r.Diagnoses {

@@ -1,0 +1,209 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"netwhy/analyze"
+	"netwhy/capture"
+	"netwhy/cmd/netwhy/internal/privilege"
+	"netwhy/cmd/netwhy/internal/terminal"
+	"netwhy/rules"
+	"netwhy/rules/near"
+)
+
+// LiveOptions of a capture.
+type LiveOptions struct {
+	Options
+	Source   capture.LiveOptions
+	User     string        // to become; see privilege.NewPlan
+	Duration time.Duration // 0: until told to stop
+	Record   capture.RecordingOptions
+	Ring     int64 // bytes of the latest frames kept in memory for evidence
+	Metrics  string
+	Alerts   AlertOptions
+	Screen   bool
+	// Reload reads rules and configuration again; what it returns takes the place
+	// of what is used, unless there is an error.
+	Reload func() (*Options, error)
+}
+
+// idleTimeout folds conversations that were silent for so long: what comes later
+// is taken up in the middle.
+const idleTimeout = 10 * time.Minute
+
+// Capture watches interfaces until the end of ctx, of the duration, or of the
+// number of packets, and writes the report. Privileges are given up after the
+// interfaces are open and before the first packet is read.
+func Capture(ctx context.Context, w World, opt *LiveOptions) (Outcome, error) {
+	plan, err := privilege.NewPlan(opt.User, os.Geteuid(), w.Getenv)
+	if err != nil {
+		return Outcome{}, err
+	}
+	c := &liveRun{w: w, opt: opt}
+	src := opt.Source
+	src.Standby = !plan.Stay
+	src.Filter = opt.Filter
+	src.Notify = func(n capture.Notice) { c.notice(ctx, n) }
+	if opt.Record.Path != "" || opt.Evidence != "" {
+		src.Tap = c.tap
+	}
+	if opt.Evidence != "" {
+		if opt.Ring <= 0 {
+			opt.Ring = ringDefault
+		}
+		c.ring = capture.NewRing(int(opt.Ring))
+	}
+	if c.src, err = capture.OpenLive(ctx, src); err != nil {
+		return Outcome{}, nearNames(err)
+	}
+	defer func() {
+		if err := c.src.Close(); err != nil {
+			w.Log.WarnContext(ctx, "closing the capture failed", slog.Any("err", err))
+		}
+	}()
+	if err := privilege.Drop(plan); err != nil {
+		return Outcome{}, err
+	}
+	w.Log.InfoContext(ctx, "privileges were given up", slog.String("user", plan.Name))
+	return c.run(ctx)
+}
+
+// nearNames adds to an interface that does not exist the name that was meant.
+func nearNames(err error) error {
+	open, ok := errors.AsType[*capture.OpenError](err)
+	if ok && errors.Is(err, capture.ErrNoInterface) {
+		if hint := near.Hint(open.Name, capture.DeviceNames()); hint != "" {
+			open.Reason += hint
+		}
+	}
+	return err
+}
+
+// liveRun is one capture.
+type liveRun struct {
+	w   World
+	opt *LiveOptions
+	src *capture.Live
+	mon *monitor
+
+	judge    atomic.Pointer[rules.Set]
+	pressure atomic.Bool
+	moments  chan func(*analyze.Result)
+
+	mu     sync.Mutex // guards standard error
+	rec    *capture.Recording
+	recErr error         // of the tap
+	ring   *capture.Ring // nil: no evidence is written
+}
+
+func (c *liveRun) run(ctx context.Context) (Outcome, error) {
+	set, err := LoadRules(c.opt.Rules)
+	if err != nil {
+		return Outcome{}, err
+	}
+	c.judge.Store(set)
+	if err := prepareEvidence(&c.opt.Options); err != nil {
+		return Outcome{}, err
+	}
+	secrets, err := readKeyLog(c.opt.KeyLog)
+	if err != nil {
+		return Outcome{}, err
+	}
+	outs, err := openOutputs(c.w, &c.opt.Options)
+	if err != nil {
+		return Outcome{}, err
+	}
+	out, err := c.watch(ctx, outs, secrets)
+	return out, errors.Join(err, outs.close())
+}
+
+func (c *liveRun) watch(ctx context.Context, outs *outputs, secrets []byte) (Outcome, error) {
+	if err := c.beginRecording(); err != nil {
+		return Outcome{}, err
+	}
+	if c.opt.Limits.Memory > 0 {
+		debug.SetMemoryLimit(int64(c.opt.Limits.Memory))
+	}
+	c.moments = make(chan func(*analyze.Result), 1)
+	c.mon = newMonitor(c, outs)
+	side, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var beside sync.WaitGroup
+	finish := func() { stop(); beside.Wait() }
+	defer finish()
+	if err := c.beside(side, &beside); err != nil {
+		return Outcome{}, err
+	}
+	if c.opt.Duration > 0 {
+		end := time.AfterFunc(c.opt.Duration, c.src.Stop)
+		defer end.Stop()
+	}
+	c.w.Log.InfoContext(ctx, "capture begins", slog.Any("interface", c.opt.Source.Interfaces))
+	res, runErr := analyze.Run(ctx, c.src, analyze.Options{
+		Workers:        int(c.opt.Limits.Workers),
+		MaxConnections: int(c.opt.Limits.Connections),
+		IdleTimeout:    int64(idleTimeout),
+		Live:           true,
+		Secrets:        secrets,
+		Moments:        c.moments,
+		Pressure:       &c.pressure,
+		Connection:     c.mon.connection,
+	}, c.mon.finding)
+	finish()
+	out := Outcome{Interrupted: runErr != nil && ctx.Err() != nil}
+	if runErr != nil && !out.Interrupted {
+		out.Failed = true
+		c.w.Log.ErrorContext(ctx, "the analysis ended early; the report has what was found before", slog.Any("err", runErr))
+	}
+	if err := c.src.Close(); err != nil { // the tap has seen its last batch
+		c.w.Log.WarnContext(ctx, "closing the capture failed", slog.Any("err", err))
+	}
+	recErr := c.endRecording()
+	return c.conclude(ctx, out, outs, res, recErr)
+}
+
+// conclude writes the report of the whole run.
+func (c *liveRun) conclude(ctx context.Context, out Outcome, outs *outputs, res *analyze.Result, recErr error) (Outcome, error) {
+	r, a, diagnoses := c.report(ctx, res)
+	for i := range diagnoses {
+		out.Found = out.Found || c.opt.FailOn != nil && diagnoses[i].Severity >= *c.opt.FailOn
+	}
+	if out.Interrupted {
+		r.Interrupted = context.Cause(ctx).Error()
+	}
+	out.Failed = out.Failed || recErr != nil
+	c.mon.rename(r)
+	if c.mon.evidence != nil {
+		c.mon.evidence.finish(ctx, r)
+	}
+	c.mon.addAnswers(r, a)
+	return out, outs.writeLive(r, c.mon)
+}
+
+// say writes a line to standard error, where no screen is in its way.
+func (c *liveRun) say(format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	text := terminal.Printable(fmt.Sprintf(format, args...))
+	if c.mon != nil && c.mon.screen != nil {
+		c.mon.screen.Line(text)
+		return
+	}
+	_, _ = fmt.Fprintln(c.w.Stderr, "netwhy: "+text) // a terminal that is gone is told by the report
+}
+
+func (c *liveRun) notice(ctx context.Context, n capture.Notice) {
+	c.say("%s", n.Text)
+	if n.Lost {
+		c.w.Log.InfoContext(ctx, "an interface was lost", slog.String("interface", n.Interface))
+		return
+	}
+	c.w.Log.InfoContext(ctx, "an interface is back", slog.String("interface", n.Interface))
+}
