@@ -38,11 +38,20 @@ func Spec() proto.Spec {
 }
 
 // MDNS is the same on its own port; Wireshark counts it apart.
-func MDNS() proto.Spec { return datagrams("mdns", "multicast DNS (RFC 6762)", portMDNS) }
+func MDNS() proto.Spec {
+	return onOwnPort(datagrams("mdns", "multicast DNS (RFC 6762)", portMDNS))
+}
 
 // LLMNR is the same on its own port; Wireshark counts it apart.
 func LLMNR() proto.Spec {
-	return datagrams("llmnr", "link-local multicast name resolution (RFC 4795)", portLLMNR)
+	return onOwnPort(datagrams("llmnr", "link-local multicast name resolution (RFC 4795)", portLLMNR))
+}
+
+// onOwnPort makes a probe sure of nothing: what looks like DNS on a foreign port
+// is DNS.
+func onOwnPort(s proto.Spec) proto.Spec {
+	s.Probe = func(dir flow.Dir, b []byte) proto.Verdict { return min(probeDatagram(dir, b), proto.Likely) }
+	return s
 }
 
 func datagrams(name, doc string, port uint16) proto.Spec {

@@ -43,8 +43,6 @@ type analyzer struct {
 	done          bool
 	doneAt        handshake.When
 	packets       [2]int // datagrams by sender
-	serverHello   bool
-	sawHandshake  [2]bool // Handshake packets by sender
 	lastFrom      int
 	closed        bool
 	failure       string
@@ -108,9 +106,7 @@ func (a *analyzer) packet(s *proto.Scope, dir flow.Dir, b []byte, datagram bool)
 	case retry:
 		s.Report(Retry, finding.Text(a.session.SNI()))
 		s.Attr("quic.retry", "yes")
-	case handshakePacket:
-		from := a.sender(dir)
-		a.sawHandshake[from] = true
+	case handshakePacket: // its keys are not known
 	case zeroRTT:
 		s.Attr("quic.early_data", "yes")
 	}
@@ -239,7 +235,7 @@ func (a *analyzer) frames(s *proto.Scope, from int, b []byte) {
 		if !ok {
 			return
 		}
-		a.serverHello = a.serverHello || typ == tlsmsg.TypeServerHello
+		s.Carries("tls") // as Wireshark counts it
 		a.session.Message(s, dir, typ, body, handshake.When{At: at, Frame: frame})
 	}
 }

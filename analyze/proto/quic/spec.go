@@ -22,6 +22,7 @@ func Spec() proto.Spec {
 	waited := finding.Metric{Name: "waited_seconds", Merge: finding.Max, Doc: "from the client's first packet to its last or to the end of the capture"}
 	return proto.Spec{
 		Name: "quic", Doc: "QUIC version 1 and 2 (RFC 9000, 9001, 9369)",
+		Also:    []string{"tls"},
 		Carrier: proto.UDP,
 		Ports:   []uint16{443, 784, 853, 4433, 8443},
 		Probe:   probe,
