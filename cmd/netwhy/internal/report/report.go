@@ -19,6 +19,8 @@ import (
 
 	"netwhy/analyze/conn"
 	"netwhy/analyze/finding"
+	"netwhy/analyze/flow"
+	"netwhy/cmd/netwhy/internal/trace"
 )
 
 // Schema names the shape of the document. A change of meaning changes it.
@@ -44,6 +46,29 @@ type Report struct {
 	Names       map[netip.Addr]string  `json:"-"` // that lookups gave to addresses; hostile
 	Codes       map[string]finding.Def `json:"-"` // what each code means
 	LeftOut     []string               `json:"-"` // files that could not be read, with the reason
+
+	Pictures `json:"-"`
+}
+
+// Pictures is what charts are drawn from. It is gathered only for formats that
+// have charts.
+type Pictures struct {
+	Traffic    *trace.Traffic           // nil: nothing passed, or not gathered
+	Traces     map[flow.ID]*trace.Trace // connections that were diagnosed
+	Exhibits   map[uint64]trace.Exhibit // by frame: the proof, and how these connections began and ended
+	NoPictures bool                     // wanted, but the source cannot be read a second time
+}
+
+// ConnectionFrames lists the exhibits that belong to a conversation.
+func (p *Pictures) ConnectionFrames(id flow.ID) []uint64 {
+	var out []uint64
+	for n := range p.Exhibits {
+		if p.Exhibits[n].Stream == id {
+			out = append(out, n)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // Hidden counts what was found and lies below the least severity to show.

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
 	"netwhy/cmd/netwhy/internal/report"
+	"netwhy/cmd/netwhy/internal/report/html"
 	"netwhy/cmd/netwhy/internal/report/json"
 	"netwhy/cmd/netwhy/internal/report/markdown"
 	"netwhy/cmd/netwhy/internal/report/ndjson"
@@ -26,17 +28,20 @@ type Output struct {
 type format struct {
 	name string
 	sink func(w io.Writer, opt *Options, colour bool) report.Sink
+
+	pictures bool // it draws what a second look at the capture gathers
 }
 
 // formats lists what can be written, one line each.
 func formats() []format {
 	return []format{
-		{"text", func(w io.Writer, opt *Options, colour bool) report.Sink {
+		{name: "text", sink: func(w io.Writer, opt *Options, colour bool) report.Sink {
 			return text.New(w, text.Options{Colour: colour, Lang: string(opt.Lang)})
 		}},
-		{"json", func(w io.Writer, _ *Options, _ bool) report.Sink { return json.New(w) }},
-		{"markdown", func(w io.Writer, opt *Options, _ bool) report.Sink { return markdown.New(w, string(opt.Lang)) }},
-		{"ndjson", func(w io.Writer, _ *Options, _ bool) report.Sink { return ndjson.New(w) }},
+		{name: "json", sink: func(w io.Writer, _ *Options, _ bool) report.Sink { return json.New(w) }},
+		{name: "html", pictures: true, sink: func(w io.Writer, opt *Options, _ bool) report.Sink { return html.New(w, html.Options{Lang: string(opt.Lang)}) }},
+		{name: "markdown", sink: func(w io.Writer, opt *Options, _ bool) report.Sink { return markdown.New(w, string(opt.Lang)) }},
+		{name: "ndjson", sink: func(w io.Writer, _ *Options, _ bool) report.Sink { return ndjson.New(w) }},
 	}
 }
 
@@ -68,7 +73,8 @@ func (e *OutputError) Unwrap() error { return e.Err }
 
 // outputs are the sinks of a run.
 type outputs struct {
-	list []*output
+	list     []*output
+	pictures bool // one of them draws
 }
 
 // output is one sink and the file behind it. The file is opened before the
@@ -93,6 +99,7 @@ func openOutputs(w World, opt *Options) (*outputs, error) {
 			continue
 		}
 		o.list = append(o.list, out)
+		o.pictures = o.pictures || slices.ContainsFunc(formats(), func(f format) bool { return f.name == want.Format && f.pictures })
 	}
 	if err := errors.Join(faults...); err != nil {
 		return nil, errors.Join(err, o.close())

@@ -14,6 +14,7 @@ import (
 	"netwhy/cmd/netwhy/internal/config"
 	"netwhy/cmd/netwhy/internal/report"
 	"netwhy/cmd/netwhy/internal/terminal"
+	"netwhy/cmd/netwhy/internal/trace"
 	"netwhy/rules"
 	"netwhy/rules/diagnosis"
 )
@@ -88,17 +89,17 @@ func Replay(ctx context.Context, w World, opt *Options) (Outcome, error) {
 		return Outcome{}, err
 	}
 	w.Log.InfoContext(ctx, "reading begins", slog.Any("file", opt.Files))
-	res, runErr := analyse(ctx, w, opt, file, secrets)
+	res, meter, runErr := analyse(ctx, w, opt, file, secrets, outs)
 	judge, err := set()
 	if err != nil {
 		return Outcome{}, errors.Join(err, outs.close())
 	}
-	out, err := conclude(ctx, w, opt, judge, file, outs, res, runErr)
+	out, err := conclude(ctx, w, opt, judge, file, outs, res, meter, runErr)
 	return out, errors.Join(err, outs.close())
 }
 
 // analyse runs the analysis beside the progress bar.
-func analyse(ctx context.Context, w World, opt *Options, file *capture.File, secrets []byte) (*analyze.Result, error) {
+func analyse(ctx context.Context, w World, opt *Options, file *capture.File, secrets []byte, outs *outputs) (*analyze.Result, *trace.Meter, error) {
 	if opt.Limits.Memory > 0 {
 		debug.SetMemoryLimit(int64(opt.Limits.Memory))
 	}
@@ -110,17 +111,19 @@ func analyse(ctx context.Context, w World, opt *Options, file *capture.File, sec
 		bar := startProgress(ctx, w.Stderr, file)
 		defer bar.stop()
 	}
-	return analyze.Run(ctx, src, analyze.Options{
+	src, meter := outs.measured(src)
+	res, err := analyze.Run(ctx, src, analyze.Options{
 		Workers:        int(opt.Limits.Workers),
 		MaxConnections: int(opt.Limits.Connections),
 		Secrets:        secrets,
 	}, nil)
+	return res, meter, err
 }
 
 // conclude judges what was found and writes the report; runErr is what ended
 // the analysis early.
 func conclude(ctx context.Context, w World, opt *Options, set *rules.Set, file *capture.File, outs *outputs,
-	res *analyze.Result, runErr error,
+	res *analyze.Result, meter *trace.Meter, runErr error,
 ) (Outcome, error) {
 	out := Outcome{Interrupted: runErr != nil && ctx.Err() != nil}
 	var open *capture.OpenError
@@ -159,6 +162,10 @@ func conclude(ctx context.Context, w World, opt *Options, set *rules.Set, file *
 	if err := writeEvidence(context.WithoutCancel(ctx), w, opt, r); err != nil { // an interrupted run has its proof too
 		out.Failed = true
 		w.Log.ErrorContext(ctx, "the evidence could not be written; the report is", slog.Any("err", err))
+	}
+	if err := illustrate(context.WithoutCancel(ctx), opt, res, r, meter); err != nil {
+		out.Failed = true
+		w.Log.ErrorContext(ctx, "the charts could not be drawn; the rest of the report is whole", slog.Any("err", err))
 	}
 	if err := consult(ctx, w, opt, outs, r, a, diagnoses); err != nil {
 		return out, err
