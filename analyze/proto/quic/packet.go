@@ -205,8 +205,8 @@ func (k *keys) open(p *long) (frames []byte, ok bool) {
 	head[0] = first
 	var nonce [12]byte
 	copy(nonce[:], k.iv)
-	for i := range n {
-		head[p.pn+i] ^= mask[1+i]
+	for i, m := range mask[1 : 1+n] {
+		head[p.pn+i] ^= m
 		// Initial packets are few: the packet number is never shortened below its value.
 		nonce[len(nonce)-n+i] ^= head[p.pn+i]
 	}
