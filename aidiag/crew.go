@@ -56,10 +56,13 @@ var ErrNobody = errors.New("no AI provider is set up: set OPENAI_API_KEY or DEEP
 // assemble reads keys and makes the router, once. An interrupted attempt is made
 // again by the next case.
 func (e *Engine) assemble(ctx context.Context) (*crew, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.crew != nil || e.crewErr != nil {
-		return e.crew, e.crewErr
+	if c := e.crew.Load(); c != nil {
+		return c, nil
+	}
+	e.making.Lock()
+	defer e.making.Unlock()
+	if c := e.crew.Load(); c != nil || e.crewErr != nil {
+		return c, e.crewErr
 	}
 	list := e.cfg.Providers
 	if len(list) == 0 {
@@ -81,7 +84,7 @@ func (e *Engine) assemble(ctx context.Context) (*crew, error) {
 		return nil, e.crewErr
 	}
 	c.router = route.New(e.limits, providers, e.ledger.request, nil)
-	e.crew = c
+	e.crew.Store(c)
 	return c, nil
 }
 

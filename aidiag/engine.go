@@ -65,8 +65,8 @@ type Engine struct {
 	counts  tally
 	own     own
 
-	mu      sync.Mutex // guards the making of the router
-	crew    *crew
+	crew    atomic.Pointer[crew] // nil until the first case
+	making  sync.Mutex           // held while it is made, which may ask local servers
 	crewErr error
 }
 
@@ -187,10 +187,8 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	wg.Wait()
 	e.queue.close()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.crew != nil {
-		e.crew.close()
+	if c := e.crew.Load(); c != nil {
+		c.close()
 	}
 	return context.Cause(ctx)
 }
@@ -239,10 +237,8 @@ func (e *Engine) AskAll(ctx context.Context, cases []Case) []Answer {
 
 // NetworkUp tells that the link came up: endpoints may be tried at once.
 func (e *Engine) NetworkUp() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.crew != nil {
-		e.crew.router.NetworkUp()
+	if c := e.crew.Load(); c != nil {
+		c.router.NetworkUp()
 	}
 }
 

@@ -29,11 +29,8 @@ func (e *Engine) Status() Status {
 	s := Status{Tokens: e.ledger.used()}
 	s.Waiting, s.UnderWay, s.Shed = e.queue.counts()
 	e.counts.copy(&s)
-	e.mu.Lock()
-	crew := e.crew
-	e.mu.Unlock()
-	if crew != nil {
-		s.Router = crew.router.Status()
+	if c := e.crew.Load(); c != nil {
+		s.Router = c.router.Status()
 	}
 	return s
 }
