@@ -34,6 +34,7 @@ import (
 	"netwhy/analyze/proto/mqtt"
 	"netwhy/analyze/proto/mysql"
 	"netwhy/analyze/proto/nd"
+	"netwhy/analyze/proto/netbios"
 	"netwhy/analyze/proto/ntp"
 	"netwhy/analyze/proto/openvpn"
 	"netwhy/analyze/proto/ospf"
@@ -57,6 +58,7 @@ import (
 	"netwhy/analyze/proto/stp"
 	"netwhy/analyze/proto/syslog"
 	"netwhy/analyze/proto/tds"
+	"netwhy/analyze/proto/telnet"
 	"netwhy/analyze/proto/tftp"
 	"netwhy/analyze/proto/tls"
 	"netwhy/analyze/proto/tns"
@@ -105,6 +107,8 @@ func Protocols() []proto.Spec {
 		mqtt.Spec(),
 		mysql.Spec(),
 		nd.Spec(),
+		netbios.Datagrams(),
+		netbios.Names(),
 		ntp.Spec(),
 		openvpn.Spec(),
 		ospf.Spec(),
@@ -131,6 +135,7 @@ func Protocols() []proto.Spec {
 		stp.Spec(),
 		syslog.Spec(),
 		tds.Spec(),
+		telnet.Spec(),
 		tftp.Spec(),
 		tls.Spec(),
 		tns.Spec(),

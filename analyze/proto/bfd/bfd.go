@@ -27,12 +27,12 @@ func Spec() proto.Spec {
 		New: func() proto.Analyzer { return &analyzer{} },
 		Codes: []finding.Def{{
 			Code: Down, Severity: finding.Notice,
-			Doc: "A system told that its session, which was up, is down (RFC 5880, 6.8.6). The diagnostic says why; routing protocols that rely on it drop their neighbour.",
+			Doc: "A system told that its session went down, or is down for a reason (RFC 5880, 6.8.6). The diagnostic says why; routing protocols that rely on it drop their neighbour.",
 			Metrics: []finding.Metric{
 				{Name: "diagnostic", Doc: "number (RFC 5880, 4.1)"},
 				{Name: "reason", Text: true, Doc: "its meaning"},
 				{Name: "admin", Merge: finding.Max, Doc: "1 when it was switched off on purpose"},
-				{Name: "up_seconds", Merge: finding.Min, Doc: "how long it was seen up before"},
+				{Name: "up_seconds", Merge: finding.Min, Doc: "how long it was seen up before; 0: not seen"},
 				{Name: "times", Merge: finding.Sum, Doc: "times that it went down"},
 			},
 		}},
@@ -54,6 +54,7 @@ type sender struct {
 	known bool
 	since int64
 	disc  uint32
+	diag  byte
 }
 
 // Data takes one control packet.
@@ -63,18 +64,24 @@ func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 	}
 	x, state, diag := &a.states[dir], b[1]>>6, b[0]&31
 	disc := binary.BigEndian.Uint32(b[4:])
-	if x.known && x.disc == disc && x.state == up && (state == down || state == adminDown) {
+	// It went down in sight, or tells that it is down for a reason.
+	fell := x.known && x.disc == disc && x.state == up && (state == down || state == adminDown)
+	fell = fell || state == down && diag != 0 && (!x.known || x.state != down || x.diag != diag)
+	if fell {
 		admin := 0
 		if state == adminDown {
 			admin = 1
 		}
-		s.Report(Down, finding.Num(diag), finding.Text(reason(diag)), finding.Num(admin),
-			finding.Num(float64(s.Now()-x.since)/1e9), finding.Num(1))
+		lived := 0.0
+		if x.known && x.state == up {
+			lived = float64(s.Now()-x.since) / 1e9
+		}
+		s.Report(Down, finding.Num(diag), finding.Text(reason(diag)), finding.Num(admin), finding.Num(lived), finding.Num(1))
 	}
 	if !x.known || x.state != state {
 		x.since = s.Now()
 	}
-	x.known, x.state, x.disc = true, state, disc
+	x.known, x.state, x.disc, x.diag = true, state, disc, diag
 	return len(b), nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"netwhy/analyze/proto/internal/ask"
 	"netwhy/analyze/proto/internal/ber"
 	"netwhy/analyze/proto/internal/frames"
+	"netwhy/analyze/proto/internal/gss"
 )
 
 // Codes of findings.
@@ -25,6 +26,7 @@ func Spec() proto.Spec {
 	text := finding.Metric{Name: "text", Text: true, Doc: "the server's words"}
 	return proto.Spec{
 		Name: "ldap", Doc: "Lightweight Directory Access Protocol, RFC 4511",
+		Also:    gss.Names(),
 		Carrier: proto.TCP, Ports: []uint16{389, 3268},
 		Probe: probe,
 		New:   newAnalyzer,
@@ -158,6 +160,9 @@ func (a *analyzer) message(s *proto.Scope, dir flow.Dir, b []byte, total int) {
 	m, _, ok := parse(b)
 	if !ok {
 		return
+	}
+	if m.op == bindRequest || m.op == bindResponse {
+		gss.Carry(s, b)
 	}
 	if dir == flow.ToServer {
 		op := operation(m.op)

@@ -25,7 +25,7 @@ func Spec() proto.Spec {
 	program := finding.Metric{Name: "program", Text: true, Doc: "portmap, nfs, mount or a number"}
 	s := proto.Spec{
 		Name: "rpc", Doc: "ONC Remote Procedure Call, RFC 5531",
-		Also:    []string{"portmap", "nfs", "mount"},
+		Also:    []string{"nfs", "mount"},
 		Carrier: proto.UDP, Ports: []uint16{111, 2049},
 		Probe: func(_ flow.Dir, b []byte) proto.Verdict {
 			if isCall(b) {
@@ -71,7 +71,7 @@ func Spec() proto.Spec {
 func TCP() proto.Spec {
 	return proto.Spec{
 		Name: "rpc", Doc: "ONC Remote Procedure Call over TCP, RFC 5531, 11",
-		Also:    []string{"portmap", "nfs", "mount"},
+		Also:    []string{"nfs", "mount"},
 		Carrier: proto.TCP, Ports: []uint16{111, 2049},
 		Probe: func(dir flow.Dir, b []byte) proto.Verdict {
 			switch {
@@ -154,7 +154,7 @@ func (c *calls) message(s *proto.Scope, b []byte, total int) {
 
 func carries(s *proto.Scope, program uint32) {
 	switch program {
-	case portmap, nfs, mount:
+	case nfs, mount:
 		s.Carries(name(program))
 	}
 }

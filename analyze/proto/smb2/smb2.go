@@ -12,6 +12,7 @@ import (
 	"netwhy/analyze/proto"
 	"netwhy/analyze/proto/internal/ask"
 	"netwhy/analyze/proto/internal/frames"
+	"netwhy/analyze/proto/internal/gss"
 )
 
 // Codes of findings.
@@ -30,7 +31,7 @@ func Spec() proto.Spec {
 	times := finding.Metric{Name: "errors", Merge: finding.Sum, Doc: "such answers"}
 	return proto.Spec{
 		Name: "smb2", Doc: "Server Message Block 2 and 3, MS-SMB2",
-		Also:    []string{"nbss", "smb"},
+		Also:    append(gss.Names(), "nbss", "smb"),
 		Carrier: proto.TCP, Ports: []uint16{445, 139},
 		Probe: probe,
 		New:   newAnalyzer,
@@ -177,6 +178,9 @@ func (a *analyzer) message(s *proto.Scope, dir flow.Dir, b []byte, total int) {
 
 func (a *analyzer) one(s *proto.Scope, dir flow.Dir, b []byte, total int) {
 	cmd, flags, id := binary.LittleEndian.Uint16(b[12:]), binary.LittleEndian.Uint32(b[16:]), binary.LittleEndian.Uint64(b[24:])
+	if cmd == cmdLogon || cmd == 0 {
+		gss.Carry(s, b)
+	}
 	if dir == flow.ToServer {
 		if cmd == 12 || flags&flagAnswer != 0 {
 			return

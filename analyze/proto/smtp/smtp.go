@@ -28,6 +28,7 @@ func Spec() proto.Spec {
 	text := finding.Metric{Name: "text", Text: true, Doc: "the server's words"}
 	return proto.Spec{
 		Name: "smtp", Doc: "Simple Mail Transfer Protocol, RFC 5321",
+		Also:    []string{"imf"},
 		Carrier: proto.TCP, Ports: []uint16{25, 587, 2525},
 		Probe: probe,
 		New:   newAnalyzer,
@@ -88,7 +89,11 @@ func probe(dir flow.Dir, b []byte) proto.Verdict {
 
 type analyzer struct{ *dialog.Dialog }
 
-func newAnalyzer() proto.Analyzer { return analyzer{dialog.New("smtp", reply, "AUTH")} }
+func newAnalyzer() proto.Analyzer {
+	a := analyzer{dialog.New("smtp", reply, "AUTH")}
+	a.Carried = "imf"
+	return a
+}
 
 func reply(s *proto.Scope, r *dialog.Reply) {
 	code, text := finding.Num(r.Code), finding.Text(r.Text)
