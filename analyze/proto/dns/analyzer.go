@@ -1,8 +1,10 @@
 package dns
 
 import (
+	"cmp"
 	"encoding/binary"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"netwhy/analyze/conn"
@@ -18,6 +20,9 @@ const (
 	second     = 1000 * ms
 	// slow is what a cold recursion to another continent does not need.
 	slow = 400 * ms
+	// soon: an answer this close behind a repetition belongs to the repetition,
+	// and the query before it was lost; dns.retransmission tells so.
+	soon = 100 * ms
 	// giveUp is the shortest time after which stub resolvers try again
 	// (Windows 1 s, systemd-resolved and glibc 5 s).
 	giveUp = second
@@ -125,6 +130,8 @@ func (a *analyzer) Gap(_ *proto.Scope, dir flow.Dir, n int) error {
 // End implements proto.Analyzer: what is still open has no answer.
 func (a *analyzer) End(s *proto.Scope, _ proto.End) {
 	now := max(s.Now(), a.last)
+	// The proof is where each was sent last: in the order of frames.
+	slices.SortStableFunc(a.queries, func(x, y query) int { return cmp.Compare(x.lastSent, y.lastSent) })
 	for i := range a.queries {
 		a.forget(s, &a.queries[i], now)
 	}
@@ -224,7 +231,7 @@ func (a *analyzer) response(s *proto.Scope, m *message, client, resolver netip.A
 			s.Report(Unsolicited, finding.Text(string(m.name())), finding.Text(typeName(m.qtype)))
 			return
 		}
-		judge(s, m, string(m.name()), 0)
+		judge(s, m, string(m.name()), 0, false)
 		s.Publish(a.lookup(m, string(m.name()), client, resolver))
 		return
 	}
@@ -241,7 +248,7 @@ func (a *analyzer) response(s *proto.Scope, m *message, client, resolver netip.A
 		q.told = m.describe()
 	}
 	took := max(s.Now()-q.first, 0)
-	judge(s, m, q.name, took)
+	judge(s, m, q.name, took, q.times > 1 && s.Now()-q.last < soon)
 	l := a.lookup(m, q.name, client, resolver)
 	l.QuerySeen, l.QueryFrame, l.QueryTime, l.Waited, l.Queries = true, q.frame, q.first, took, uint32(q.times)
 	s.Publish(l)
@@ -254,7 +261,7 @@ func (a *analyzer) response(s *proto.Scope, m *message, client, resolver netip.A
 }
 
 // judge says what the code and the time of an answer mean by themselves.
-func judge(s *proto.Scope, m *message, name string, took int64) {
+func judge(s *proto.Scope, m *message, name string, took int64, repeated bool) {
 	who, typ, response := finding.Text(name), finding.Text(typeName(m.qtype)), finding.Num(float64(took)/ms)
 	switch m.rcode {
 	case rcodeOK:
@@ -267,7 +274,7 @@ func judge(s *proto.Scope, m *message, name string, took int64) {
 	default:
 		s.Report(ErrorCode, who, typ, response, finding.Text(rcodeName(m.rcode)))
 	}
-	if took >= slow {
+	if took >= slow && !repeated {
 		s.Report(SlowAnswer, who, typ, response, finding.Text(rcodeName(m.rcode)))
 	}
 	if m.truncated() {

@@ -108,7 +108,7 @@ func codes() []finding.Def {
 		},
 		{
 			Code: SlowAnswer, Severity: finding.Notice, Metrics: []finding.Metric{name, typ, response, {Name: "code", Text: true, Doc: "name of the code"}},
-			Doc: "The answer took 400 ms or more: longer than a resolver with a cold cache needs for one question to another continent and back (about 300 ms).",
+			Doc: "The answer took 400 ms or more, and did not follow a repetition of the query at once (then the query was lost, not slow): longer than a resolver with a cold cache needs for one question to another continent and back (about 300 ms).",
 		},
 		{
 			Code: Truncated, Severity: finding.Info, Metrics: []finding.Metric{name, typ},
