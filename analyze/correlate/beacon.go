@@ -87,7 +87,7 @@ type channels struct {
 }
 
 // Event does nothing: conversations tell all.
-func (c *channels) Event(*Out, *proto.Event) {}
+func (*channels) Event(*Out, *proto.Event) {}
 
 // Conn notes when connections begin.
 func (c *channels) Conn(_ *Out, s *conn.Summary) {

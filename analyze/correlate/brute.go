@@ -109,7 +109,7 @@ func (l *logins) Event(_ *Out, e *proto.Event) {
 }
 
 // Conn does nothing: logins are told by events.
-func (l *logins) Conn(*Out, *conn.Summary) {}
+func (*logins) Conn(*Out, *conn.Summary) {}
 
 // End tells who failed often.
 func (l *logins) End(o *Out) {

@@ -382,7 +382,7 @@ func (l *leases) fromClient(e *proto.Event, x *proto.Lease) {
 }
 
 // Conn does nothing: leases are no conversations.
-func (l *leases) Conn(*Out, *conn.Summary) {}
+func (*leases) Conn(*Out, *conn.Summary) {}
 
 // End tells what the clients got.
 func (l *leases) End(o *Out) {
@@ -441,7 +441,7 @@ func (l *leases) finish(o *Out, k leaseKey, a *leaseAsk) {
 	}
 }
 
-func (l *leases) several(o *Out, n leaseNet, all []leaseServer) {
+func (*leases) several(o *Out, n leaseNet, all []leaseServer) {
 	offering := 0
 	for i := range all {
 		if all[i].offers > 0 {

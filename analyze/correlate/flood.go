@@ -131,7 +131,7 @@ type floods struct {
 }
 
 // Event does nothing: conversations tell all.
-func (f *floods) Event(*Out, *proto.Event) {}
+func (*floods) Event(*Out, *proto.Event) {}
 
 // Conn weighs one conversation.
 func (f *floods) Conn(_ *Out, c *conn.Summary) {
@@ -235,7 +235,7 @@ func (v *victim) hits(port uint16) bool {
 	return float64(v.datagrams) >= reflectedPerSecond*max(v.ev.seconds(), 1)
 }
 
-func (f *floods) flooded(o *Out, a netip.Addr, b *burst, reflected bool) {
+func (*floods) flooded(o *Out, a netip.Addr, b *burst, reflected bool) {
 	span := max(float64(b.stop-b.ev.first.Start)/second, 0)
 	rate := float64(b.sent) / max(span, 1)
 	if reflected || rate < floodDatagrams || float64(b.answered) > floodSilent*float64(b.sent) {

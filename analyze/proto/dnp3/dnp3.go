@@ -145,8 +145,12 @@ func (a *analyzer) message(s *proto.Scope, _ flow.Dir, b []byte, _ int) {
 		bit  uint16
 		text string
 	}{
-		{1 << 6, "device trouble"}, {1 << 8, "function not supported"}, {1 << 9, "object unknown"},
-		{1 << 10, "parameter error"}, {1 << 11, "event buffer overflow"}, {1 << 13, "configuration corrupt"},
+		{1 << 6, "device trouble"},
+		{1 << 8, "function not supported"},
+		{1 << 9, "object unknown"},
+		{1 << 10, "parameter error"},
+		{1 << 11, "event buffer overflow"},
+		{1 << 13, "configuration corrupt"},
 	}
 	for _, n := range names {
 		if iin&n.bit != 0 {

@@ -39,7 +39,8 @@ func Spec() proto.Spec {
 				Doc: "The server answered another command with NO or BAD (RFC 9051, 7.1).",
 				Metrics: []finding.Metric{
 					{Name: "command", Text: true, Doc: "the command"},
-					{Name: "result", Text: true, Doc: "NO or BAD"}, text,
+					{Name: "result", Text: true, Doc: "NO or BAD"},
+					text,
 					{Name: "replies", Merge: finding.Sum, Doc: "such replies"},
 				},
 			},
@@ -176,7 +177,7 @@ func (a *analyzer) answer(s *proto.Scope, line []byte) {
 	}
 }
 
-func (a *analyzer) judge(s *proto.Scope, c command, result string, text finding.Value) {
+func (*analyzer) judge(s *proto.Scope, c command, result string, text finding.Value) {
 	ok := result == "OK"
 	switch {
 	case c.verb == "LOGIN" || c.verb == "AUTHENTICATE":

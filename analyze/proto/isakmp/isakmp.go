@@ -107,7 +107,7 @@ func (*analyzer) payloads(s *proto.Scope, version, exchange byte, b []byte) {
 		}
 		if at > 0 {
 			const lastError = 8192
-			if code := binary.BigEndian.Uint16(v[at:]); code > 0 && code < lastError && !(version == 2 && code == 17) {
+			if code := binary.BigEndian.Uint16(v[at:]); code > 0 && code < lastError && (version != 2 || code != 17) {
 				s.Report(Refused, finding.Text(name(version, code)), finding.Num(version), finding.Num(1))
 			}
 		}

@@ -100,7 +100,7 @@ func parse(b []byte) (m message, more, ok bool) {
 	if !ok {
 		return m, more, false
 	}
-	m = message{id: uint64(ber.Int(id)), op: op.Tag, body: op.Body}
+	m = message{id: ber.Uint(id), op: op.Tag, body: op.Body}
 	switch op.Tag {
 	case unbind, abandon, bindResponse, searchEntry, searchDone, searchReference, extendedResp, intermediate, 0x67, 0x69, 0x6b, 0x6d, 0x6f:
 		return m, false, true

@@ -218,7 +218,7 @@ func outcome(doc []byte) (ok bool, code int, text string) {
 		case name == "ok" && typ == 16:
 			ok = binary.LittleEndian.Uint32(v) != 0
 		case name == "code" && typ == 16:
-			code = int(int32(binary.LittleEndian.Uint32(v)))
+			code = int(int32(binary.LittleEndian.Uint32(v))) //nolint:gosec // codes are signed
 		case name == "errmsg" && typ == 2 && len(v) > 5:
 			text = ask.Clip(v[4 : len(v)-1])
 		}

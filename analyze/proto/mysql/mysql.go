@@ -173,7 +173,7 @@ const (
 )
 
 func (a *analyzer) command(s *proto.Scope, p []byte, total int) {
-	label := ""
+	var label string
 	switch p[0] {
 	case comQuit, comLongData, comClose:
 		return

@@ -128,7 +128,7 @@ func code(b []byte) string {
 }
 
 // Gap does nothing: there is no stream.
-func (a *analyzer) Gap(*proto.Scope, flow.Dir, int) error { return nil }
+func (*analyzer) Gap(*proto.Scope, flow.Dir, int) error { return nil }
 
 // End tells what has no answer.
 func (a *analyzer) End(s *proto.Scope, _ proto.End) {

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
+	"strconv"
 
 	"netwhy/analyze/finding"
 	"netwhy/analyze/flow"
@@ -190,7 +191,9 @@ func (a *analyzer) hello(s *proto.Scope, l link, from, to netip.Addr, b []byte, 
 }
 
 func (h *hello) differs(o *hello) (field, x, y string) {
-	num := func(a, b uint32) (string, string) { return fmt.Sprint(a), fmt.Sprint(b) }
+	num := func(a, b uint32) (string, string) {
+		return strconv.FormatUint(uint64(a), 10), strconv.FormatUint(uint64(b), 10)
+	}
 	switch {
 	case h.area != o.area:
 		field = "area"

@@ -39,7 +39,8 @@ func Spec() proto.Spec {
 				Metrics: []finding.Metric{
 					state, text,
 					{Name: "user", Text: true, Doc: "as the client gave it"},
-					{Name: "database", Text: true, Doc: "as the client gave it"}, times,
+					{Name: "database", Text: true, Doc: "as the client gave it"},
+					times,
 				},
 			},
 			{

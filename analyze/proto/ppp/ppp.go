@@ -116,7 +116,7 @@ func (a *analyzer) Data(s *proto.Scope, _ flow.Dir, b []byte) (int, error) {
 	if p == nil || !p.Protos.Has(decode.PPP) || p.Payload < 2 || int(p.Payload) > len(s.Bytes()) {
 		return len(b), nil
 	}
-	name := ""
+	var name string
 	number := binary.BigEndian.Uint16(s.Bytes()[p.Payload-2:])
 	switch number {
 	case lcp:

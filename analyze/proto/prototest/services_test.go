@@ -110,45 +110,82 @@ func dialogues() []dialogue {
 			"> RCPT TO:<x@y>", "< 550 no such user", "> QUIT", "< 221 bye"), []finding.Code{"smtp.rejected"}, "RCPT TO:<x@y> 550", true, ""},
 		{"smtp", proto.TCP, 25, "delivered", lines("< 220 mx ESMTP", "> EHLO me", "< 250 mx", "> MAIL FROM:<a@b>", "< 250 ok",
 			"> RCPT TO:<x@y>", "< 250 ok", "> DATA", "< 354 go", "> 550 is text here", "> .", "< 250 queued", "> QUIT", "< 221 bye"), nil, "content 250", false, ""},
-		{"smtp", proto.TCP, 25, "deferred", lines("< 220 mx ESMTP", "> EHLO me", "< 250 mx", "> MAIL FROM:<a@b>", "< 451 greylisted"),
-			[]finding.Code{"smtp.deferred"}, "MAIL FROM:<a@b> 451", true, ""},
-		{"smtp", proto.TCP, 25, "login refused", lines("< 220 mx ESMTP", "> EHLO me", "< 250 AUTH", "> AUTH LOGIN", "< 334 VXNlcg", "> Ym9i", "< 334 UGFzcw", "> eA", "< 535 no"),
-			[]finding.Code{"smtp.auth-failed"}, "AUTH 535", true, "failed"},
-		{"smtp", proto.TCP, 25, "not understood", lines("< 220 mx ESMTP", "> EHLO me", "< 250 mx", "> DATA", "< 503 first RCPT"),
-			[]finding.Code{"smtp.protocol-error"}, "DATA 503", true, ""},
-		{"ftp", proto.TCP, 21, "login refused", lines("< 220 ftp", "> USER bob", "< 331 password", "> PASS x", "< 530 Login incorrect."),
-			[]finding.Code{"ftp.login-failed"}, "PASS 530", true, "failed"},
-		{"ftp", proto.TCP, 21, "transfer", lines("< 220 ftp", "> USER bob", "< 331 password", "> PASS x", "< 230 in", "> RETR f", "< 150 opening", "< 226 done"),
-			nil, "RETR f 226", false, "ok"},
-		{"ftp", proto.TCP, 21, "no data connection", lines("< 220 ftp", "> USER bob", "< 230 in", "> RETR f", "< 150 opening", "< 425 cannot open"),
-			[]finding.Code{"ftp.data-failed"}, "RETR f 425", true, "ok"},
+		{
+			"smtp", proto.TCP, 25, "deferred", lines("< 220 mx ESMTP", "> EHLO me", "< 250 mx", "> MAIL FROM:<a@b>", "< 451 greylisted"),
+			[]finding.Code{"smtp.deferred"},
+			"MAIL FROM:<a@b> 451", true, "",
+		},
+		{
+			"smtp", proto.TCP, 25, "login refused", lines("< 220 mx ESMTP", "> EHLO me", "< 250 AUTH", "> AUTH LOGIN", "< 334 VXNlcg", "> Ym9i", "< 334 UGFzcw", "> eA", "< 535 no"),
+			[]finding.Code{"smtp.auth-failed"},
+			"AUTH 535", true, "failed",
+		},
+		{
+			"smtp", proto.TCP, 25, "not understood", lines("< 220 mx ESMTP", "> EHLO me", "< 250 mx", "> DATA", "< 503 first RCPT"),
+			[]finding.Code{"smtp.protocol-error"},
+			"DATA 503", true, "",
+		},
+		{
+			"ftp", proto.TCP, 21, "login refused", lines("< 220 ftp", "> USER bob", "< 331 password", "> PASS x", "< 530 Login incorrect."),
+			[]finding.Code{"ftp.login-failed"},
+			"PASS 530", true, "failed",
+		},
+		{
+			"ftp", proto.TCP, 21, "transfer", lines("< 220 ftp", "> USER bob", "< 331 password", "> PASS x", "< 230 in", "> RETR f", "< 150 opening", "< 226 done"),
+			nil, "RETR f 226", false, "ok",
+		},
+		{
+			"ftp", proto.TCP, 21, "no data connection", lines("< 220 ftp", "> USER bob", "< 230 in", "> RETR f", "< 150 opening", "< 425 cannot open"),
+			[]finding.Code{"ftp.data-failed"},
+			"RETR f 425", true, "ok",
+		},
 		{"pop", proto.TCP, 110, "login refused", lines("< +OK POP3", "> USER bob", "< +OK", "> PASS x", "< -ERR no"), []finding.Code{"pop.login-failed"}, "PASS -ERR", true, "failed"},
-		{"pop", proto.TCP, 110, "mail read", lines("< +OK POP3", "> USER bob", "< +OK", "> PASS x", "< +OK", "> RETR 1", "< +OK", "< -ERR is text here", "< .", "> QUIT", "< +OK"),
-			nil, "RETR 1 +OK", false, "ok"},
+		{
+			"pop", proto.TCP, 110, "mail read", lines("< +OK POP3", "> USER bob", "< +OK", "> PASS x", "< +OK", "> RETR 1", "< +OK", "< -ERR is text here", "< .", "> QUIT", "< +OK"),
+			nil, "RETR 1 +OK", false, "ok",
+		},
 		{"imap", proto.TCP, 143, "login refused", lines("< * OK IMAP4", "> a1 LOGIN bob x", "< a1 NO wrong"), []finding.Code{"imap.login-failed"}, "LOGIN NO", true, "failed"},
-		{"imap", proto.TCP, 143, "literal", lines("< * OK IMAP4", "> a1 LOGIN bob x", "< a1 OK in", "> a2 FETCH 1 BODY[]", "< * 1 FETCH (BODY[] {9}", "< a2 NO xx)", "< a2 OK done"),
-			nil, "FETCH OK", false, "ok"},
-		{"ssh", proto.TCP, 22, "three guesses", append(lines("> SSH-2.0-a", "< SSH-2.0-b"), hexes(
-			">"+ssh(20, 60), "<"+ssh(20, 60), ">"+ssh(30, 44), "<"+ssh(31, 300), "<"+ssh(21, 12), ">"+ssh(21, 12),
-			">"+noise(44), "<"+noise(44), ">"+noise(60), "<"+noise(52), ">"+noise(148), "<"+noise(52), ">"+noise(148), "<"+noise(52))...),
-			[]finding.Code{"ssh.login-failed"}, "", false, "failed"},
-		{"ssh", proto.TCP, 22, "success", append(lines("> SSH-2.0-a", "< SSH-2.0-b"), hexes(
-			">"+ssh(20, 60), "<"+ssh(20, 60), ">"+ssh(30, 44), "<"+ssh(31, 300), "<"+ssh(21, 12), ">"+ssh(21, 12),
-			">"+noise(44), "<"+noise(44), ">"+noise(60), "<"+noise(52), ">"+noise(148), "<"+noise(28), ">"+noise(112))...),
-			nil, "", false, "ok"},
+		{
+			"imap", proto.TCP, 143, "literal", lines("< * OK IMAP4", "> a1 LOGIN bob x", "< a1 OK in", "> a2 FETCH 1 BODY[]", "< * 1 FETCH (BODY[] {9}", "< a2 NO xx)", "< a2 OK done"),
+			nil, "FETCH OK", false, "ok",
+		},
+		{
+			"ssh", proto.TCP, 22, "three guesses", append(lines("> SSH-2.0-a", "< SSH-2.0-b"), hexes(
+				">"+ssh(20, 60), "<"+ssh(20, 60), ">"+ssh(30, 44), "<"+ssh(31, 300), "<"+ssh(21, 12), ">"+ssh(21, 12),
+				">"+noise(44), "<"+noise(44), ">"+noise(60), "<"+noise(52), ">"+noise(148), "<"+noise(52), ">"+noise(148), "<"+noise(52))...),
+			[]finding.Code{"ssh.login-failed"},
+			"", false, "failed",
+		},
+		{
+			"ssh", proto.TCP, 22, "success", append(lines("> SSH-2.0-a", "< SSH-2.0-b"), hexes(
+				">"+ssh(20, 60), "<"+ssh(20, 60), ">"+ssh(30, 44), "<"+ssh(31, 300), "<"+ssh(21, 12), ">"+ssh(21, 12),
+				">"+noise(44), "<"+noise(44), ">"+noise(60), "<"+noise(52), ">"+noise(148), "<"+noise(28), ">"+noise(112))...),
+			nil, "", false, "ok",
+		},
 		{"pgsql", proto.TCP, 5432, "wrong password", hexes(">"+pg(0, pgStart), "<"+pg('R', "\x00\x00\x00\x05abcd"), ">"+pg('p', "md5\x00"),
 			"<"+pg('E', "SFATAL\x00C28P01\x00Mpassword authentication failed\x00\x00")), []finding.Code{"pgsql.auth-failed"}, "login 28P01", true, "failed"},
-		{"pgsql", proto.TCP, 5432, "query and error", hexes(">"+pg(0, pgStart), "<"+pg('R', "\x00\x00\x00\x00")+pg('Z', "I"), ">"+pg('Q', "SELECT 1\x00"),
-			"<"+pg('C', "SELECT 1\x00")+pg('Z', "I"), ">"+pg('Q', "SELEC\x00"), "<"+pg('E', "SERROR\x00C42601\x00Msyntax\x00\x00")+pg('Z', "I")),
-			[]finding.Code{"pgsql.error"}, "SELEC 42601", true, "ok"},
-		{"mysql", proto.TCP, 3306, "wrong password", hexes("<"+my(0, myHello), ">"+my(1, myLogin), "<"+my(2, "\xff\x15\x04#28000Access denied")),
-			[]finding.Code{"mysql.auth-failed"}, "login 1045", true, "failed"},
-		{"mysql", proto.TCP, 3306, "query and error", hexes("<"+my(0, myHello), ">"+my(1, myLogin), "<"+my(2, "\x00\x00\x00\x02\x00\x00\x00"),
-			">"+my(0, "\x03SELECT 1"), "<"+my(1, "\x00\x00\x00\x02\x00\x00\x00"), ">"+my(0, "\x03SELEC"), "<"+my(1, "\xff\x28\x04#42000syntax")),
-			[]finding.Code{"mysql.error"}, "SELEC 1064", true, "ok"},
+		{
+			"pgsql", proto.TCP, 5432, "query and error", hexes(">"+pg(0, pgStart), "<"+pg('R', "\x00\x00\x00\x00")+pg('Z', "I"), ">"+pg('Q', "SELECT 1\x00"),
+				"<"+pg('C', "SELECT 1\x00")+pg('Z', "I"), ">"+pg('Q', "SELEC\x00"), "<"+pg('E', "SERROR\x00C42601\x00Msyntax\x00\x00")+pg('Z', "I")),
+			[]finding.Code{"pgsql.error"},
+			"SELEC 42601", true, "ok",
+		},
+		{
+			"mysql", proto.TCP, 3306, "wrong password", hexes("<"+my(0, myHello), ">"+my(1, myLogin), "<"+my(2, "\xff\x15\x04#28000Access denied")),
+			[]finding.Code{"mysql.auth-failed"},
+			"login 1045", true, "failed",
+		},
+		{
+			"mysql", proto.TCP, 3306, "query and error", hexes("<"+my(0, myHello), ">"+my(1, myLogin), "<"+my(2, "\x00\x00\x00\x02\x00\x00\x00"),
+				">"+my(0, "\x03SELECT 1"), "<"+my(1, "\x00\x00\x00\x02\x00\x00\x00"), ">"+my(0, "\x03SELEC"), "<"+my(1, "\xff\x28\x04#42000syntax")),
+			[]finding.Code{"mysql.error"},
+			"SELEC 1064", true, "ok",
+		},
 		{"redis", proto.TCP, 6379, "no login", lines("> *2\r\n$3\r\nGET\r\n$1\r\nk", "< -NOAUTH Authentication required."), []finding.Code{"redis.error"}, "GET k NOAUTH", true, ""},
-		{"redis", proto.TCP, 6379, "nested answer", lines("> *1\r\n$4\r\nROLE", "< *3\r\n$6\r\nmaster\r\n:1\r\n*1\r\n*2\r\n$1\r\na\r\n$-1", "> *2\r\n$3\r\nGET\r\n$1\r\nk", "< $7\r\n-ERR ab"),
-			nil, "GET k OK", false, ""},
+		{
+			"redis", proto.TCP, 6379, "nested answer", lines("> *1\r\n$4\r\nROLE", "< *3\r\n$6\r\nmaster\r\n:1\r\n*1\r\n*2\r\n$1\r\na\r\n$-1", "> *2\r\n$3\r\nGET\r\n$1\r\nk", "< $7\r\n-ERR ab"),
+			nil, "GET k OK", false, "",
+		},
 		{"ldap", proto.TCP, 389, "wrong password", hexes("> 300c 020101 6007 020103 0400 8000", "< 300c 020101 6107 0a0131 0400 0400"), []finding.Code{"ldap.bind-failed"}, "bind invalidCredentials", true, "failed"},
 		{"mqtt", proto.TCP, 1883, "not authorized", hexes("> 100d 0004"+h("MQTT")+"04 02 003c 0001"+h("x"), "< 2002 0005"), []finding.Code{"mqtt.refused"}, "CONNECT 5", true, "failed"},
 		{"mqtt", proto.TCP, 1883, "not introduced", hexes("> 3005 0001" + h("abc")), []finding.Code{"mqtt.no-connect"}, "", false, ""},
@@ -180,14 +217,14 @@ func dialogues() []dialogue {
 }
 
 // find returns the analyzer of a name for a carrier.
-func find(t testing.TB, name string, carrier proto.Transport) proto.Spec {
-	t.Helper()
+func find(tb testing.TB, name string, carrier proto.Transport) proto.Spec {
+	tb.Helper()
 	for _, s := range analyze.Protocols() {
 		if s.Name == name && s.Carrier&carrier != 0 {
 			return s
 		}
 	}
-	t.Fatalf("no analyzer %s", name)
+	tb.Fatalf("no analyzer %s", name)
 	return proto.Spec{}
 }
 
@@ -291,8 +328,12 @@ func FuzzAnalyzers(f *testing.F) {
 
 func TestProbesAreStrict(t *testing.T) {
 	t.Parallel()
-	junk := [][]byte{nil, {0}, []byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), []byte(strings.Repeat("\x00", 200)), []byte(strings.Repeat("\xff", 12)),
-		[]byte("hello world, this is a line of a protocol of our own\r\n"), []byte("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")}
+	junk := [][]byte{
+		nil,
+		{0},
+		[]byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), []byte(strings.Repeat("\x00", 200)), []byte(strings.Repeat("\xff", 12)),
+		[]byte("hello world, this is a line of a protocol of our own\r\n"), []byte("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"),
+	}
 	for _, s := range analyze.Protocols() {
 		if s.Probe == nil || s.Carrier&(proto.TCP|proto.UDP) == 0 || s.Name == "http" || s.Name == "tls" {
 			continue

@@ -133,6 +133,6 @@ func (*analyzer) Gap(*proto.Scope, flow.Dir, int) error { return nil }
 // End tells what has no answer.
 func (a *analyzer) End(s *proto.Scope, _ proto.End) {
 	a.book.GiveUp(s, patience, func(at *proto.Scope, r *ask.Request, _ int64) {
-		at.Report(NoAnswer, finding.Text(a.users[byte(r.ID)]), finding.Num(1))
+		at.Report(NoAnswer, finding.Text(a.users[byte(r.ID&0xff)]), finding.Num(1))
 	})
 }

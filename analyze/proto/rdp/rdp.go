@@ -84,8 +84,8 @@ func (a *analyzer) message(s *proto.Scope, dir flow.Dir, b []byte, total int) {
 	const confirm, negotiated, failed = 0xd0, 2, 3
 	if dir == flow.ToServer {
 		a.book.Queue(s, 0, "connect", total)
-		if i := bytes.Index(b, []byte("mstshash=")); i >= 0 {
-			name, _, _ := bytes.Cut(b[i+9:], []byte{'\r'})
+		if _, rest, ok := bytes.Cut(b, []byte("mstshash=")); ok {
+			name, _, _ := bytes.Cut(rest, []byte{'\r'})
 			s.Attr("rdp.user", ask.Clip(name))
 		}
 		return

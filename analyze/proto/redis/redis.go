@@ -45,7 +45,8 @@ func Spec() proto.Spec {
 				Code: Redirect, Severity: finding.Info,
 				Doc: "A node of a cluster named another one for the key (MOVED, ASK).",
 				Metrics: []finding.Metric{
-					{Name: "text", Text: true, Doc: "the reply"}, command,
+					{Name: "text", Text: true, Doc: "the reply"},
+					command,
 					{Name: "times", Merge: finding.Sum, Doc: "such replies"},
 				},
 			},
@@ -254,7 +255,7 @@ func (a *analyzer) whole(s *proto.Scope, dir flow.Dir, h *half, line []byte) {
 	}
 }
 
-func (a *analyzer) login(s *proto.Scope, ok bool) {
+func (*analyzer) login(s *proto.Scope, ok bool) {
 	s.Publish(&proto.Login{Protocol: "redis", Client: s.Client().Addr(), Server: s.Server(), OK: ok})
 }
 

@@ -178,8 +178,8 @@ func (x *stream) take(s *proto.Scope, seq uint16, stamp uint32) {
 	if d < second { // talk spurts begin anew
 		x.jitter += (d - x.jitter) / 16
 	}
-	ahead := int16(seq - uint16(x.highest))
-	const restart = 3000 // RFC 3550, A.1: MAX_DROPOUT
+	ahead := int16(seq - uint16(x.highest&0xffff)) //nolint:gosec // serial number arithmetic (RFC 1982)
+	const restart = 3000                           // RFC 3550, A.1: MAX_DROPOUT
 	switch {
 	case ahead > restart || ahead < -restart:
 		*x = stream{ssrc: x.ssrc, payload: x.payload, started: true, highest: uint32(seq), first: uint32(seq), packets: 1, transit: transit}

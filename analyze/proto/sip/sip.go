@@ -82,7 +82,7 @@ type request struct {
 	lastAt     int64
 	last       uint64
 	times      uint64
-	bytes      int
+	bytes      uint64
 	credited   bool // it had credentials
 	ringing    bool // a provisional answer came
 	first      int64
@@ -163,7 +163,7 @@ func (a *analyzer) request(s *proto.Scope, key string, line []byte, h *head, n i
 		return
 	}
 	a.open[key] = &request{
-		method: method, to: h.to, start: s.Now(), frame: s.Frame(), lastAt: s.Now(), last: s.Frame(), times: 1, bytes: n, credited: h.auth,
+		method: method, to: h.to, start: s.Now(), frame: s.Frame(), lastAt: s.Now(), last: s.Frame(), times: 1, bytes: uint64(max(n, 0)), credited: h.auth,
 	}
 }
 
@@ -192,8 +192,8 @@ func (a *analyzer) answer(s *proto.Scope, key string, line []byte, h *head, n in
 		}
 		s.Exchange(&conn.Exchange{
 			Protocol: "sip", Label: method + " " + to, Code: strconv.Itoa(code), Failed: code >= 400 && code != 401 && code != 407,
-			Complete: true, ReqStart: r.start, ReqEnd: r.start, ReqFrame: r.frame, ReqLast: r.frame, ReqBytes: uint64(r.bytes),
-			RespStart: at, RespFrame: frame, RespEnd: s.Now(), RespLast: s.Frame(), RespBytes: uint64(n),
+			Complete: true, ReqStart: r.start, ReqEnd: r.start, ReqFrame: r.frame, ReqLast: r.frame, ReqBytes: r.bytes,
+			RespStart: at, RespFrame: frame, RespEnd: s.Now(), RespLast: s.Frame(), RespBytes: uint64(max(n, 0)),
 		})
 	}
 	if code < 400 || method == "ACK" {

@@ -225,7 +225,7 @@ func (a *analyzer) one(s *proto.Scope, dir flow.Dir, b []byte, total int) {
 
 // file is the name in a create or tree connect request (MS-SMB2, 2.2.13, 2.2.9).
 func file(cmd uint16, b []byte) string {
-	at := 0
+	var at int
 	switch {
 	case cmd == cmdCreate && len(b) >= headLen+48:
 		at = headLen + 44

@@ -87,7 +87,7 @@ func parse(b []byte) (m message, ok bool) {
 			return m, false
 		}
 		id, _, ok := ber.Want(body, ber.Integer)
-		m.id = uint64(ber.Int(id))
+		m.id = ber.Uint(id)
 		m.pdu = version3
 		return m, ok
 	}
@@ -108,7 +108,7 @@ func parse(b []byte) (m message, ok bool) {
 		return m, false
 	}
 	status, _, ok := ber.Want(rest, ber.Integer)
-	m.id, m.status = uint64(ber.Int(id)), ber.Int(status)
+	m.id, m.status = ber.Uint(id), ber.Int(status)
 	return m, ok
 }
 

@@ -212,7 +212,7 @@ func (a *analyzer) cipher(s *proto.Scope, dir flow.Dir, n int) {
 	}
 }
 
-func (a *analyzer) login(s *proto.Scope, ok bool) {
+func (*analyzer) login(s *proto.Scope, ok bool) {
 	s.Publish(&proto.Login{Protocol: "ssh", Client: s.Client().Addr(), Server: s.Server(), OK: ok, Guessed: true})
 }
 

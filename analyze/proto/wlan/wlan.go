@@ -36,7 +36,8 @@ func Spec() proto.Spec {
 					station, ap,
 					{Name: "status", Doc: "status code"},
 					{Name: "reason", Text: true, Doc: "its meaning"},
-					{Name: "shared_key", Merge: finding.Max, Doc: "1 when WEP's shared key was used"}, times,
+					{Name: "shared_key", Merge: finding.Max, Doc: "1 when WEP's shared key was used"},
+					times,
 				},
 			},
 			{
@@ -51,7 +52,8 @@ func Spec() proto.Spec {
 					station, ap,
 					{Name: "code", Doc: "reason code"},
 					{Name: "reason", Text: true, Doc: "its meaning"},
-					{Name: "broadcast", Merge: finding.Max, Doc: "1 when sent to all stations"}, times,
+					{Name: "broadcast", Merge: finding.Max, Doc: "1 when sent to all stations"},
+					times,
 				},
 			},
 			{

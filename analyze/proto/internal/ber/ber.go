@@ -71,6 +71,9 @@ func Want(b []byte, tag byte) (body, rest []byte, ok bool) {
 	return v.Body, rest, true
 }
 
+// Uint is Int as a number that only names something.
+func Uint(body []byte) uint64 { return uint64(Int(body)) } //nolint:gosec // the bits are what counts
+
 // Int reads the body of an integer of up to eight bytes.
 func Int(body []byte) int64 {
 	if len(body) == 0 || len(body) > 8 {

@@ -5,6 +5,7 @@ package dialog
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"netwhy/analyze/flow"
@@ -56,12 +57,7 @@ func ProbeReply(b []byte, codes ...string) bool {
 	if len(b) < 4 || b[3] != ' ' && b[3] != '-' {
 		return false
 	}
-	for _, c := range codes {
-		if string(b[:3]) == c {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(codes, string(b[:3]))
 }
 
 const maxCommands = 256
@@ -171,10 +167,10 @@ func (d *Dialog) answer(s *proto.Scope, line []byte) {
 		r.Verb = "" // nobody asked, or the question was not captured
 	}
 	d.started = true
-	switch {
-	case r.Code == 354:
+	switch r.Code {
+	case 354:
 		d.content = true
-	case r.Code == 334:
+	case 334:
 		d.data = true
 	}
 	d.Reply(s, &r)
