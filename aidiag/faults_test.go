@@ -154,11 +154,13 @@ func TestOneProbeForAThousandCases(t *testing.T) {
 		return faulttest.Text(honest(r))
 	}))
 	time.Sleep(250 * time.Millisecond)
+	atProbe := make(chan int32, 1)
 	go func() {
 		for total.Load() == 0 {
 			time.Sleep(time.Millisecond)
 		}
 		time.Sleep(100 * time.Millisecond) // time for a second one to show
+		atProbe <- total.Load()
 		close(release)
 	}()
 	sent := 0
@@ -167,19 +169,14 @@ func TestOneProbeForAThousandCases(t *testing.T) {
 			sent++
 		}
 	}
-	atProbe := int32(0)
 	answered := 0
-	for i := range sent {
-		a := <-e.Answers()
-		if i == 0 {
-			atProbe = total.Load()
-		}
-		if a.State == Answered {
+	for range sent {
+		if a := <-e.Answers(); a.State == Answered {
 			answered++
 		}
 	}
-	if atProbe > 1 {
-		t.Errorf("%d requests at half-open, want 1", atProbe)
+	if n := <-atProbe; n != 1 {
+		t.Errorf("%d requests at half-open, want 1", n)
 	}
 	if sent != cases || answered == 0 {
 		t.Errorf("%d sent, %d answered", sent, answered)

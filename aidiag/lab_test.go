@@ -204,9 +204,8 @@ func TestLabCapturesStayPrivate(t *testing.T) {
 func checkPrivate(t *testing.T, name string, o originals, r faulttest.Request) {
 	t.Helper()
 	all := strings.ToLower(string(r.Body) + fmt.Sprint(r.Header))
-	all = strings.ReplaceAll(all, "127.0.0.1", "") // the test's own server
 	for a := range o.addresses {
-		if strings.Contains(all, a) && a != "127.0.0.1" && len(a) > 3 {
+		if strings.Contains(all, a) && len(a) > 3 {
 			t.Errorf("%s: address %s was sent", name, a)
 		}
 	}

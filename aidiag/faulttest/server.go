@@ -75,6 +75,8 @@ type Server struct {
 	stop context.CancelFunc
 	wg   sync.WaitGroup
 
+	hold net.Listener // keeps the port ours while the server is stopped
+
 	mu       sync.Mutex
 	listener net.Listener
 	faults   []Fault
@@ -89,9 +91,33 @@ func New(tb testing.TB, faults ...Fault) *Server {
 	// It lives until the cleanups, behind the end of the test's own context.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(tb.Context()))
 	s := &Server{t: tb, ctx: ctx, stop: cancel, faults: faults, open: map[net.Conn]bool{}}
+	s.reserve()
 	s.Start()
 	tb.Cleanup(s.Close)
 	return s
+}
+
+// reserve takes a port at one loopback address and serves at another: while the
+// server is stopped, nobody else's test gets the port.
+func (s *Server) reserve() {
+	var lc net.ListenConfig
+	hold, err := lc.Listen(s.ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return
+	}
+	_, port, err := net.SplitHostPort(hold.Addr().String())
+	if err != nil {
+		_ = hold.Close()
+		return
+	}
+	at := net.JoinHostPort("127.0.0.2", port)
+	probe, err := lc.Listen(s.ctx, "tcp", at)
+	if err != nil { // a system with one loopback address
+		_ = hold.Close()
+		return
+	}
+	_ = probe.Close()
+	s.hold, s.addr = hold, at
 }
 
 // Start listens (again, on the same port).
@@ -130,6 +156,9 @@ func (s *Server) Stop() {
 func (s *Server) Close() {
 	s.stop()
 	s.Stop()
+	if s.hold != nil {
+		_ = s.hold.Close()
+	}
 	s.wg.Wait()
 }
 
