@@ -63,12 +63,14 @@ type analyzer struct {
 	answer  []byte
 	last    int64
 	began   bool
+	heard   bool // the server said something
 }
 
 // Data implements proto.Analyzer. It uses at most one head or piece of body a
 // call, so that Began is that of the piece.
 func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 	a.last = s.Now()
+	a.heard = a.heard || dir == flow.ToClient
 	h := &a.half[dir]
 	switch h.phase {
 	case atHead:
@@ -475,10 +477,12 @@ func (a *analyzer) End(s *proto.Scope, why proto.End) {
 	if a.status != 0 && len(a.pending) > 0 {
 		a.endBody(s, why, over)
 	}
+	// Who asks again without an answer to the first: one direction was captured.
+	oneSided := !a.heard && len(a.pending) > 1
 	for len(a.pending) > 0 {
 		r := &a.pending[0]
 		waited := max(now-r.x.ReqEnd, 0)
-		if r.whole && !r.gap && r.x.ReqFrame != 0 && (over || waited >= unanswered) && a.half[flow.ToClient].phase != lost {
+		if !oneSided && r.whole && !r.gap && r.x.ReqFrame != 0 && (over || waited >= unanswered) && a.half[flow.ToClient].phase != lost {
 			web.Unanswered(s, &r.q, r.x.ReqEnd, r.x.ReqLast, waited, why == proto.Reset)
 			r.x.Failed = true
 		}

@@ -251,6 +251,15 @@ func TestSnapped(t *testing.T) {
 	}
 }
 
+// Only requests: what is missing is the other direction, not an answer.
+func TestOneDirectionCaptured(t *testing.T) {
+	t.Parallel()
+	c := prototest.Run(t, fresh(), []prototest.Step{step(up, 0, get), step(up, 2000, get), step(up, 4000, get)}, proto.Closed)
+	if len(c.Rec.Reports) > 0 {
+		t.Errorf("reported %v", c.Rec.Codes())
+	}
+}
+
 func TestHandsOver(t *testing.T) {
 	t.Parallel()
 	for _, c := range [][2]string{

@@ -45,6 +45,7 @@ type analyzer struct {
 	packets       [2]int // datagrams by sender
 	lastFrom      int
 	closed        bool
+	oneSided      bool // the client went on although no answer was seen
 	failure       string
 	clientPackets int // until the first answer
 	clientLast    int64
@@ -107,6 +108,7 @@ func (a *analyzer) packet(s *proto.Scope, dir flow.Dir, b []byte, datagram bool)
 		s.Report(Retry, finding.Text(a.session.SNI()))
 		s.Attr("quic.retry", "yes")
 	case handshakePacket: // its keys are not known
+		a.oneSided = a.oneSided || a.sender(dir) == 0 && a.answer.Frame == 0
 	case zeroRTT:
 		s.Attr("quic.early_data", "yes")
 	}
@@ -339,6 +341,7 @@ func (a *analyzer) short(s *proto.Scope, dir flow.Dir, b []byte, datagram bool) 
 	if datagram {
 		a.packets[from]++
 	}
+	a.oneSided = a.oneSided || from == 0 && a.answer.Frame == 0
 	if !a.done && from == 0 && a.answer.Frame != 0 {
 		a.complete(s)
 	}
@@ -387,7 +390,7 @@ func (a *analyzer) End(s *proto.Scope, _ proto.End) {
 			s.Attr(name, strconv.FormatFloat(float64(rtt)/ms, 'f', 1, 64))
 		}
 	}
-	if a.done || a.first.Frame == 0 {
+	if a.done || a.first.Frame == 0 || a.oneSided {
 		return
 	}
 	now := max(s.Now(), a.last.At)

@@ -403,6 +403,26 @@ func TestClosedAfterHandshake(t *testing.T) {
 	}
 }
 
+// Only the client's direction: no stall.
+func TestOneDirectionCaptured(t *testing.T) {
+	t.Parallel()
+	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+		client := trusting()
+		client.MaxVersion = version
+		steps, _ := talk(t, client, &tls.Config{Certificates: []tls.Certificate{certificate(t, ecKey(t), nil)}}, hello)
+		c := fresh()
+		for i, s := range steps {
+			if s.Dir == up {
+				c.Send(up, time.Duration(i)*time.Second, s.B)
+			}
+		}
+		c.End(time.Minute, proto.Closed)
+		if len(c.Rec.Reports) > 0 {
+			t.Errorf("%x: reported %v", version, c.Rec.Codes())
+		}
+	}
+}
+
 func TestStalls(t *testing.T) {
 	t.Parallel()
 	steps, _ := talk(t, trusting(), &tls.Config{Certificates: []tls.Certificate{certificate(t, ecKey(t), nil)}}, nil)

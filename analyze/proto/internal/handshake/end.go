@@ -90,7 +90,7 @@ func (h *Session) Foreign(s *proto.Scope, b []byte) {
 // End says what became of a handshake that was not completed. now is the time
 // up to which nothing more came.
 func (h *Session) End(s *proto.Scope, why proto.End, now int64) {
-	if h.Client == nil || h.hello.Frame == 0 {
+	if h.Client == nil || h.hello.Frame == 0 || h.oneSided {
 		return
 	}
 	if h.done {

@@ -49,6 +49,7 @@ type Session struct {
 	chainAt         int64
 	serverEncrypted bool // TLS 1.3: encrypted messages of the server
 	answered        bool
+	oneSided        bool // the client went on although no answer was seen
 	exchanged       bool
 }
 
@@ -140,8 +141,11 @@ func (h *Session) progress(dir flow.Dir, stage string, now When) {
 		if h.reply.Frame == 0 {
 			h.flight = now
 		}
-	} else if h.answered && h.reply.Frame == 0 && stage != "ClientHello" {
-		h.reply = now
+	} else if stage != "ClientHello" {
+		h.oneSided = h.oneSided || !h.answered
+		if h.answered && h.reply.Frame == 0 {
+			h.reply = now
+		}
 	}
 }
 
@@ -266,7 +270,8 @@ func (h *Session) certificate(s *proto.Scope, body []byte) {
 // ChangeCipher takes a ChangeCipherSpec: what follows in this direction is
 // encrypted. In TLS 1.3 it means nothing (RFC 8446, D.4).
 func (h *Session) ChangeCipher(s *proto.Scope, dir flow.Dir) {
-	if h.V13() || h.Server == nil && h.Client != nil {
+	if h.V13() || h.Server == nil && h.Client != nil && !h.oneSided {
+		h.oneSided = h.oneSided || !h.answered && dir == flow.ToServer && !h.Client.EarlyData
 		return // before a ServerHello it can only be the compatibility mode of TLS 1.3
 	}
 	h.ccs[dir] = true
@@ -281,6 +286,9 @@ func (h *Session) ChangeCipher(s *proto.Scope, dir flow.Dir) {
 // Sealed takes a record that cannot be read: its type and length on the wire.
 func (h *Session) Sealed(s *proto.Scope, dir flow.Dir, typ uint8, n int) {
 	now := When{s.Now(), s.Frame()}
+	if dir == flow.ToServer && !h.answered && h.Client != nil && !h.Client.EarlyData {
+		h.oneSided = true
+	}
 	switch {
 	case typ == RecordAlert:
 		h.sealedAlert(s, dir)
@@ -323,7 +331,7 @@ const (
 const sealedAlert13 = 2 + 1 + 16
 
 func (h *Session) sealedAlert(s *proto.Scope, dir flow.Dir) {
-	if h.done || h.failed {
+	if h.done || h.failed || h.oneSided {
 		return
 	}
 	h.failed, h.failure = true, "encrypted alert"
