@@ -89,12 +89,16 @@ func nearNames(err error) error {
 
 // liveRun is one capture.
 type liveRun struct {
-	w   World
-	opt *LiveOptions
-	src *capture.Live
-	mon *monitor
+	w    World
+	opt  *LiveOptions
+	src  *capture.Live
+	mon  *monitor
+	side besides
 
 	judge    atomic.Pointer[rules.Set]
+	lang     atomic.Pointer[string]
+	least    atomic.Int32 // severity
+	recorded atomic.Uint64
 	pressure atomic.Bool
 	moments  chan func(*analyze.Result)
 
@@ -110,6 +114,8 @@ func (c *liveRun) run(ctx context.Context) (Outcome, error) {
 		return Outcome{}, err
 	}
 	c.judge.Store(set)
+	c.lang.Store(new(string(c.opt.Lang)))
+	c.least.Store(int32(c.opt.MinSeverity))
 	if err := prepareEvidence(&c.opt.Options); err != nil {
 		return Outcome{}, err
 	}
@@ -134,13 +140,16 @@ func (c *liveRun) watch(ctx context.Context, outs *outputs, secrets []byte) (Out
 	}
 	c.moments = make(chan func(*analyze.Result), 1)
 	c.mon = newMonitor(c, outs)
-	side, stop := context.WithCancel(context.WithoutCancel(ctx))
-	var beside sync.WaitGroup
-	finish := func() { stop(); beside.Wait() }
-	defer finish()
-	if err := c.beside(side, &beside); err != nil {
+	if err := c.prepare(ctx); err != nil {
 		return Outcome{}, err
 	}
+	side, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var beside sync.WaitGroup
+	finish := func() { stop(); beside.Wait(); c.stopScreen() }
+	defer finish()
+	c.startScreen(side)
+	c.beside(side, &beside)
+	c.consult(ctx) // an interrupt ends the questions too: the report is due within a second
 	if c.opt.Duration > 0 {
 		end := time.AfterFunc(c.opt.Duration, c.src.Stop)
 		defer end.Stop()
@@ -180,18 +189,24 @@ func (c *liveRun) conclude(ctx context.Context, out Outcome, outs *outputs, res 
 	}
 	out.Failed = out.Failed || recErr != nil
 	c.mon.rename(r)
+	c.mon.last = moment{res: res, report: r, said: diagnoses}
+	c.mon.tellLast(time.Now())
+	if c.side.engine != nil {
+		c.side.engine.Finish()
+		c.side.asking.Wait()
+	}
 	if c.mon.evidence != nil {
 		c.mon.evidence.finish(ctx, r)
 	}
-	c.mon.addAnswers(r, a)
+	c.addAnswers(r, a)
 	return out, outs.writeLive(r, c.mon)
 }
 
 // say writes a line to standard error, where no screen is in its way.
 func (c *liveRun) say(format string, args ...any) {
+	text := terminal.Printable(fmt.Sprintf(format, args...))
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	text := terminal.Printable(fmt.Sprintf(format, args...))
 	if c.mon != nil && c.mon.screen != nil {
 		c.mon.screen.Line(text)
 		return

@@ -2,32 +2,221 @@ package run
 
 import (
 	"context"
+	"log/slog"
+	"os"
+	"strings"
 	"sync"
+	"time"
 
+	"netwhy/aidiag"
+	"netwhy/analyze"
+	"netwhy/analyze/conn"
+	"netwhy/cmd/netwhy/internal/alert"
+	"netwhy/cmd/netwhy/internal/metrics"
 	"netwhy/cmd/netwhy/internal/report"
 )
 
 // AlertOptions say who is told of diagnoses besides the outputs.
 type AlertOptions struct {
-	Webhook string // an URL that gets each as JSON
+	Webhook string // a URL that gets each as JSON
 	Syslog  bool
 }
 
-// liveScreen is the terminal's.
-type liveScreen struct{}
+// besides are the parts of a live run that nobody waits for: whoever they talk
+// to may be gone, and the analysis goes on.
+type besides struct {
+	metrics *metrics.Metrics
+	alerts  []*alert.Queue
+	engine  *aidiag.Engine
+	asking  sync.WaitGroup
+	mu      sync.Mutex // guards heard
+	heard   []aidiag.Answer
+}
 
-// Line shows a line.
-func (*liveScreen) Line(string) {}
-
-// beside starts what runs beside the analysis.
-func (c *liveRun) beside(ctx context.Context, wg *sync.WaitGroup) error {
-	wg.Go(func() { c.mon.run(ctx) })
-	wg.Go(func() { c.signals(ctx) })
+// prepare opens what runs beside, so that what cannot work is told before
+// anything is captured.
+func (c *liveRun) prepare(ctx context.Context) error {
+	b := &c.side
+	if c.opt.Metrics != "" && !c.opt.Offline {
+		b.metrics = metrics.New(c.w.Version)
+		if err := b.metrics.Listen(ctx, c.opt.Metrics); err != nil {
+			return err
+		}
+		c.w.Log.InfoContext(ctx, "metrics are served", slog.String("endpoint", b.metrics.Addr()))
+	}
+	failed := func(err error) {
+		c.w.Log.WarnContext(ctx, "an alert could not be sent", slog.Any("err", err))
+	}
+	if c.opt.Alerts.Webhook != "" && !c.opt.Offline {
+		hook, err := alert.NewWebhook(c.opt.Alerts.Webhook)
+		if err != nil {
+			return err
+		}
+		b.alerts = append(b.alerts, alert.NewQueue(hook, failed))
+	}
+	if c.opt.Alerts.Syslog && !c.opt.Offline {
+		log, err := alert.NewSyslog()
+		if err != nil {
+			return err
+		}
+		b.alerts = append(b.alerts, alert.NewQueue(log, failed))
+	}
+	if c.opt.Diagnose && !c.opt.Offline {
+		own := c.w
+		own.Stderr = sayer{c}
+		e, err := engine(own, &c.opt.Options, c.judge.Load().Codes())
+		if err != nil {
+			return err
+		}
+		b.engine = e
+	}
 	return nil
 }
 
-// addAnswers adds what the model said during the run.
-func (m *monitor) addAnswers(r *report.Report, a *assembler) {}
+// beside starts what runs beside the analysis, until ctx ends.
+func (c *liveRun) beside(ctx context.Context, wg *sync.WaitGroup) {
+	b := &c.side
+	wg.Go(func() { c.mon.run(ctx) })
+	wg.Go(func() { c.signals(ctx) })
+	if b.metrics != nil {
+		wg.Go(func() {
+			if err := b.metrics.Serve(ctx); err != nil {
+				c.w.Log.WarnContext(ctx, "the metrics are served no more", slog.Any("err", err))
+			}
+		})
+	}
+	for _, q := range b.alerts {
+		wg.Go(func() { q.Run(ctx) })
+	}
+}
+
+// consult starts the engine, which has a life of its own: it may answer until
+// the report is written, when the run was not interrupted.
+func (c *liveRun) consult(ctx context.Context) {
+	b := &c.side
+	if b.engine == nil {
+		return
+	}
+	b.asking.Go(func() {
+		_ = b.engine.Run(ctx) // its error is the context's cause; the answers say what became of each case
+	})
+	b.asking.Go(func() {
+		for a := range b.engine.Answers() {
+			b.hear(a)
+			c.say("%s: the AI %s", a.Case, a.State)
+		}
+	})
+}
+
+// maxHeard bounds the answers kept for the report of the whole run.
+const maxHeard = 1000
+
+func (b *besides) hear(answers ...aidiag.Answer) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.heard = append(b.heard, answers...)
+	if n := len(b.heard) - maxHeard; n > 0 {
+		b.heard = append(b.heard[:0], b.heard[n:]...)
+	}
+}
+
+// question asks the model about a diagnosis that is new. The case is that of the
+// moment, under the id that the diagnosis keeps.
+func (m *monitor) question(id string, place int) {
+	b := &m.c.side
+	if b.engine == nil {
+		return
+	}
+	all := cases(m.last.res, m.last.said, m.c.opt.MinSeverity)
+	for i := range all {
+		if all[i].ID == placeID(place) {
+			all[i].ID = id
+			b.hear(b.engine.Submit(all[i])...)
+			return
+		}
+	}
+}
+
+// addAnswers adds to the report what the model said during the run.
+func (c *liveRun) addAnswers(r *report.Report, a *assembler) {
+	b := &c.side
+	switch {
+	case !c.opt.Diagnose:
+		return
+	case b.engine == nil:
+		r.AI = off(reasonOffline)
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	a.said = c.mon.diagnoses.number // ids that no diagnosis had
+	addAI(r, a, b.heard)
+}
+
+// alert tells those outside of a diagnosis that is new or worse.
+func (c *liveRun) alert(now time.Time, d *report.Diagnosis) {
+	if len(c.side.alerts) == 0 {
+		return
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = ""
+	}
+	own := *d
+	for _, q := range c.side.alerts {
+		q.Add(alert.Alert{Schema: alert.Schema, Time: now, Host: host, Interfaces: c.opt.Source.Interfaces, Diagnosis: &own})
+	}
+}
+
+// measured notes a connection that ended.
+func (c *liveRun) measured(s *conn.Summary) {
+	if c.side.metrics == nil {
+		return
+	}
+	think := int64(0)
+	if s.Worst != nil {
+		think = s.Worst.Ledger.Part[conn.ServerThink]
+	}
+	c.side.metrics.Connection(s.Handshake, think)
+}
+
+// measure renews what the metrics serve.
+func (c *liveRun) measure(res *analyze.Result, r *report.Report) {
+	if c.side.metrics == nil {
+		return
+	}
+	info := c.src.Info()
+	used, size := c.src.Depth()
+	s := &metrics.Snapshot{
+		Packets: info.Counters.Packets, Bytes: info.Counters.Bytes,
+		Kernel: info.Counters.DroppedKernel, Interface: info.Counters.DroppedInterface, Queue: info.Counters.DroppedQueue,
+		QueueUsed: used, QueueSize: size, Open: res.Open, Evicted: res.Evicted, Unread: res.Unread, Recorded: c.recorded.Load(),
+		Connections: map[string]uint64{"tcp": res.TCPConversations, "udp": res.UDPConversations},
+		Findings:    map[[2]string]uint64{}, Diagnoses: map[[3]string]uint64{},
+		Endpoints: map[[2]string]string{}, Answers: map[string]uint64{}, Reasons: map[string]uint64{},
+	}
+	for i := range res.Findings {
+		f := &res.Findings[i]
+		s.Findings[[2]string{string(f.Code), f.Severity.String()}]++
+	}
+	for i := range r.Diagnoses {
+		d := &r.Diagnoses[i]
+		s.Diagnoses[[3]string{d.Cause, d.Culprit, d.Severity.String()}]++
+	}
+	if e := c.side.engine; e != nil {
+		st := e.Status()
+		for _, x := range st.Router.Endpoints {
+			s.Endpoints[[2]string{x.Provider, x.Endpoint}] = x.State
+		}
+		for k, n := range st.Answers {
+			s.Answers[string(k)] = uint64(n) //nolint:gosec // counts
+		}
+		for k, n := range st.Reasons {
+			s.Reasons[string(k)] = uint64(n) //nolint:gosec // counts
+		}
+	}
+	c.side.metrics.Set(s)
+}
 
 // reload reads rules and configuration again. A bad one is refused, and the old
 // one stays.
@@ -36,17 +225,22 @@ func (c *liveRun) reload() {
 	if c.opt.Reload != nil {
 		fresh, err := c.opt.Reload()
 		if err != nil {
-			c.say("reload: %v; the old configuration stays", err)
+			c.say("reload refused, the old configuration stays: %s", oneLine(err))
 			return
 		}
 		opt = fresh
 	}
 	set, err := LoadRules(opt.Rules)
 	if err != nil {
-		c.say("reload: %v; the old rules stay", err)
+		c.say("reload refused, the old rules stay: %s", oneLine(err))
 		return
 	}
 	c.judge.Store(set)
+	c.lang.Store(new(string(opt.Lang)))
+	c.least.Store(int32(opt.MinSeverity))
 	c.mon.dirty.Store(true)
-	c.say("reload: %d rules are in force", len(set.IDs()))
+	c.say("reloaded: %d rules are in force", len(set.IDs()))
 }
+
+// oneLine joins the lines of an error.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

@@ -7,11 +7,9 @@ import (
 	"log/slog"
 	"net"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
-	"netwhy/aidiag"
 	"netwhy/analyze"
 	"netwhy/analyze/conn"
 	"netwhy/analyze/finding"
@@ -44,12 +42,9 @@ type monitor struct {
 
 	findings  told[findingKey]
 	diagnoses told[diagnosisKey]
-	held      int // events that have to wait
+	places    []int // of the latest moment's diagnoses in what the rules said
+	held      int   // events that have to wait
 	last      moment
-
-	engine *aidiag.Engine // nil: nobody is asked
-	mu     sync.Mutex
-	heard  []aidiag.Answer
 }
 
 // moment is what the run came to at some time.
@@ -132,7 +127,12 @@ func newMonitor(c *liveRun, outs *outputs) *monitor {
 func (m *monitor) finding(finding.Finding) { m.dirty.Store(true) }
 
 // connection is called by the analysis for each that ended.
-func (m *monitor) connection(*conn.Summary) {}
+func (m *monitor) connection(s *conn.Summary) {
+	m.c.measured(s)
+	if m.screen != nil {
+		m.screen.talk.add(s)
+	}
+}
 
 // run looks at the findings every second until ctx ends.
 func (m *monitor) run(ctx context.Context) {
@@ -151,9 +151,10 @@ func (m *monitor) run(ctx context.Context) {
 				m.outs.moment(m.c, m.last.report)
 			}
 		case now := <-tick.C:
-			if m.dirty.Swap(false) || m.held > 0 || m.screen != nil {
+			if m.dirty.Swap(false) || m.held > 0 || m.screen != nil || m.c.side.metrics != nil {
 				if m.ask(ctx) {
 					m.tell(now, m.last.report)
+					m.show(now)
 				}
 			}
 			if m.evidence != nil {
@@ -190,6 +191,7 @@ func (m *monitor) ask(ctx context.Context) bool {
 		r, _, said := m.c.report(ctx, res)
 		m.last = moment{res: res, report: r, said: said}
 		m.rename(r)
+		m.c.measure(res, r)
 		return true
 	case <-ctx.Done():
 		return false
@@ -199,12 +201,12 @@ func (m *monitor) ask(ctx context.Context) bool {
 // report judges a result and makes the report of it.
 func (c *liveRun) report(ctx context.Context, res *analyze.Result) (*report.Report, *assembler, []diagnosis.Diagnosis) {
 	set := c.judge.Load()
-	diagnoses, faults := set.Diagnose(Judged(res), rules.Options{Lang: string(c.opt.Lang)})
+	diagnoses, faults := set.Diagnose(Judged(res), rules.Options{Lang: *c.lang.Load()})
 	for _, f := range faults {
 		c.w.Log.WarnContext(ctx, "a rule could not be evaluated", slog.Any("err", f))
 	}
 	info := c.src.Info()
-	r, a := assemble(res, &info, diagnoses, set.Codes(), c.opt.MinSeverity)
+	r, a := assemble(res, &info, diagnoses, set.Codes(), finding.Severity(c.least.Load()))
 	r.Version = c.w.Version
 	return r, a, diagnoses
 }
@@ -220,11 +222,13 @@ func (m *monitor) rename(r *report.Report) {
 		ids[f.ID], f.ID = id, id
 	}
 	m.findings.forget()
+	m.places = m.places[:0]
 	for i := range r.Diagnoses {
 		d := &r.Diagnoses[i]
 		for k, e := range d.Evidence {
 			d.Evidence[k] = cmp.Or(ids[e], e)
 		}
+		m.places = append(m.places, place(d.ID))
 		d.ID = m.diagnoses.of(partyOf(d)).id
 	}
 	m.diagnoses.forget()
@@ -278,7 +282,7 @@ func (m *monitor) tell(now time.Time, r *report.Report) {
 		}
 		isNew := x.at.IsZero()
 		x.note(count, d.Severity, now)
-		m.diagnosed(now, r, d, isNew)
+		m.diagnosed(now, r, i, isNew)
 	}
 	for i := range r.Findings {
 		f := &r.Findings[i]
@@ -295,12 +299,34 @@ func (m *monitor) tell(now time.Time, r *report.Report) {
 	}
 }
 
+// tellLast tells what the end of the run has brought, without a bound: it is
+// told once.
+func (m *monitor) tellLast(now time.Time) {
+	r := m.last.report
+	for i := range r.Diagnoses {
+		x := m.diagnoses.of(partyOf(&r.Diagnoses[i]))
+		if x.at.IsZero() {
+			x.note(0, r.Diagnoses[i].Severity, now)
+			m.c.alert(now, &r.Diagnoses[i])
+			m.question(r.Diagnoses[i].ID, m.places[i])
+		}
+	}
+}
+
+// placeID is the id that a diagnosis has by its place.
+func placeID(i int) string { return fmt.Sprintf("D%d", i+1) }
+
 // diagnosed tells a diagnosis to all who want to know.
-func (m *monitor) diagnosed(now time.Time, r *report.Report, d *report.Diagnosis, isNew bool) {
+func (m *monitor) diagnosed(now time.Time, r *report.Report, i int, isNew bool) {
+	d := &r.Diagnoses[i]
 	m.outs.liveDiagnosis(d)
 	m.c.say("%s", line(now, d, isNew))
 	if isNew && m.evidence != nil {
 		m.evidence.want(now, r, d)
+	}
+	if isNew {
+		m.c.alert(now, d)
+		m.question(d.ID, m.places[i])
 	}
 }
 

@@ -22,6 +22,8 @@ func (c *liveRun) tap(b *packet.Batch) {
 	if c.rec != nil && c.recErr == nil {
 		if c.recErr = c.rec.Write(b); c.recErr != nil {
 			c.say("%v", c.recErr)
+		} else {
+			c.recorded.Add(uint64(len(b.Frames)))
 		}
 	}
 	if c.ring != nil {
