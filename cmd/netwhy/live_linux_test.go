@@ -1,0 +1,371 @@
+//go:build linux && cgo
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"netwhy/capture"
+	"netwhy/capture/livetest"
+)
+
+// watcher is a netwhy that captures.
+type watcher struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	stdout bytes.Buffer
+
+	mu     sync.Mutex
+	stderr strings.Builder
+	read   chan struct{}
+}
+
+// watch starts netwhy capture and returns when the interfaces are open and the
+// privileges given up.
+func watch(t *testing.T, args ...string) *watcher {
+	t.Helper()
+	w := &watcher{t: t, read: make(chan struct{})}
+	w.cmd = netwhyCommand(t, append([]string{"capture", "-i", livetest.Here, "--log-level", "info"}, args...)...)
+	w.cmd.Env = append(w.cmd.Env, "SUDO_UID=", "NETWHY_CAPTURE_BUFFER=16MiB")
+	w.cmd.Stdout = &w.stdout
+	pipe, err := w.cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(w.read)
+		lines := bufio.NewScanner(pipe)
+		for lines.Scan() {
+			w.mu.Lock()
+			w.stderr.WriteString(lines.Text() + "\n")
+			w.mu.Unlock()
+		}
+	}()
+	w.said("capture begins")
+	return w
+}
+
+// said waits until something was written to standard error.
+func (w *watcher) said(part string) {
+	w.t.Helper()
+	if !within(func() bool { return strings.Contains(w.log(), part) }) {
+		w.t.Fatalf("not said within 10 s: %q; said was:\n%s", part, w.log())
+	}
+}
+
+func within(ok func() bool) bool {
+	for range 1000 {
+		if ok() {
+			return true
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return false
+}
+
+func (w *watcher) log() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.stderr.String()
+}
+
+// end sends SIGINT and returns the exit code and how long the end took.
+func (w *watcher) end() (code int, took time.Duration) {
+	w.t.Helper()
+	began := time.Now()
+	if err := w.cmd.Process.Signal(os.Interrupt); err != nil {
+		w.t.Fatal(err)
+	}
+	return w.wait(), time.Since(began)
+}
+
+func (w *watcher) wait() int {
+	w.t.Helper()
+	<-w.read
+	err := w.cmd.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		w.t.Fatal(err)
+	}
+	return w.cmd.ProcessState.ExitCode()
+}
+
+// refusals make a fault that everybody understands: nobody listens on the port.
+func refusals(t *testing.T, n int) {
+	t.Helper()
+	for range n {
+		if c, err := net.DialTimeout("tcp", livetest.ThereIP+":81", 2*time.Second); err == nil {
+			_ = c.Close()
+			t.Fatal("somebody listens on port 81")
+		}
+	}
+}
+
+// TestCaptureGivesPrivilegesUp looks at what the kernel says of every thread.
+func TestCaptureGivesPrivilegesUp(t *testing.T) {
+	n := livetest.Alone(t)
+	if n == nil {
+		return
+	}
+	for _, tt := range []struct{ name, user, uid string }{
+		{"nobody", "", "65534"}, {"named", "daemon", "1"}, {"by number", "2", "2"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			args := []string{"--no-screen"}
+			if tt.user != "" {
+				args = append(args, "--user", tt.user)
+			}
+			w := watch(t, args...)
+			refusals(t, 1)
+			tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", w.cmd.Process.Pid))
+			if err != nil || len(tasks) < 2 {
+				t.Fatalf("%d threads: %v", len(tasks), err)
+			}
+			for _, task := range tasks {
+				status, err := os.ReadFile(task)
+				if err != nil {
+					continue // the thread has ended
+				}
+				for field, want := range map[string]string{
+					"Uid": strings.Repeat(tt.uid+"\t", 3) + tt.uid, "NoNewPrivs": "1", "CapEff": "0000000000000000", "CapPrm": "0000000000000000",
+					"CapInh": "0000000000000000", "CapBnd": "0000000000000000", "CapAmb": "0000000000000000",
+				} {
+					if m := regexp.MustCompile(`(?m)^`+field+`:\t(.*)$`).FindSubmatch(status); m == nil || string(m[1]) != want {
+						t.Errorf("%s: %s is %q, want %q", task, field, m, want)
+					}
+				}
+			}
+			if code, took := w.end(); code != 130 || took > 2*time.Second {
+				t.Errorf("exit code %d after %v", code, took)
+			}
+			if !strings.Contains(w.stdout.String(), "refused") {
+				t.Errorf("the report does not tell the refused connection:\n%s", w.stdout.String())
+			}
+		})
+	}
+	t.Run("nobody known", func(t *testing.T) {
+		cmd := netwhyCommand(t, "capture", "-i", livetest.Here, "--user", "no-such-user")
+		out, err := cmd.CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "there is no such user") {
+			t.Errorf("%v: %s", err, out)
+		}
+	})
+}
+
+// TestCaptureTellsWhileItHappens: NDJSON lines, the line on the terminal, the
+// evidence around the diagnosis, the report of the moment, reload.
+func TestCaptureTellsWhileItHappens(t *testing.T) {
+	n := livetest.Alone(t)
+	if n == nil {
+		return
+	}
+	dir := openDir(t)
+	stream, doc, evidence := filepath.Join(dir, "events.ndjson"), filepath.Join(dir, "report.json"), filepath.Join(dir, "evidence")
+	rulesDir := openDir(t)
+	w := watch(t, "--no-screen", "--format", "ndjson", "-o", stream, "--format", "json", "-o", doc, "--evidence", evidence, "--ring", "4MiB",
+		"--rules", rulesDir, "--metrics", "127.0.0.1:9469", "--lang", "en")
+	refusals(t, 5)
+	w.said(" D1: ") // the line
+	events := func() string { b, _ := os.ReadFile(stream); return string(b) }
+	if !within(func() bool { return strings.Contains(events(), `"event":"diagnosis"`) }) {
+		t.Fatalf("no diagnosis within 10 s:\n%s\n%s", events(), w.log())
+	}
+	if err := w.cmd.Process.Signal(syscall.SIGUSR1); err != nil {
+		t.Fatal(err)
+	}
+	w.said("report of the moment is in")
+	moments, _ := filepath.Glob(filepath.Join(dir, "report-*.json"))
+	if len(moments) != 1 {
+		t.Errorf("reports of the moment: %v", moments)
+	}
+	if err := os.WriteFile(filepath.Join(rulesDir, "bad.yaml"), []byte("- id: [\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_ = w.cmd.Process.Signal(syscall.SIGHUP)
+	w.said("reload refused")
+	_ = os.Remove(filepath.Join(rulesDir, "bad.yaml"))
+	_ = w.cmd.Process.Signal(syscall.SIGHUP)
+	w.said("rules are in force")
+	resp, err := http.Get("http://127.0.0.1:9469/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served, _ := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	for _, want := range []string{
+		`netwhy_diagnoses{cause="connection-refused"`, `netwhy_dropped_total{where="kernel"} 0`, "netwhy_queue_batches_limit 64",
+		`netwhy_connections_total{proto="tcp"} 5`, "netwhy_tcp_handshake_seconds_count",
+	} {
+		if !strings.Contains(string(served), want) {
+			t.Errorf("the metrics lack %q", want)
+		}
+	}
+	refusals(t, 1) // the last before the end
+	code, took := w.end()
+	if code != 130 || took > 2*time.Second {
+		t.Errorf("exit code %d after %v", code, took)
+	}
+	told := map[string]int{}
+	for line := range strings.Lines(events()) {
+		var e struct{ Event, ID, Cause string }
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		told[e.Event]++
+	}
+	if told["report"] != 1 || told["diagnosis"] < 2 || told["finding"] == 0 {
+		t.Errorf("events: %v", told)
+	}
+	var r struct {
+		Source    struct{ Kind string }
+		Diagnoses []struct{ ID, Cause string }
+	}
+	b, err := os.ReadFile(doc)
+	if err := errors.Join(err, json.Unmarshal(b, &r)); err != nil {
+		t.Fatal(err)
+	}
+	if r.Source.Kind != "live" || len(r.Diagnoses) != 1 || r.Diagnoses[0].Cause != "connection-refused" {
+		t.Errorf("report: %+v", r)
+	}
+	files, _ := filepath.Glob(filepath.Join(evidence, "*-connection-refused.pcapng"))
+	if len(files) != 1 {
+		t.Fatalf("evidence: %v\n%s", files, w.log())
+	}
+	if got := countFrames(t, files[0]); got < 10 {
+		t.Errorf("the evidence has %d frames, want the 5 SYNs and their RSTs at least", got)
+	}
+}
+
+// openDir is a folder that the user nobody can write to.
+func openDir(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for d := dir; d != os.TempDir() && d != "/"; d = filepath.Dir(d) {
+		if err := os.Chmod(d, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func countFrames(t *testing.T, name string) uint64 {
+	t.Helper()
+	f, err := capture.Open(t.Context(), []string{name}, capture.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for {
+		b, err := f.Next(t.Context())
+		if err != nil {
+			break
+		}
+		b.Release()
+	}
+	info := f.Info()
+	if fault := info.Truncated(); fault != nil {
+		t.Errorf("%s: %v", name, fault)
+	}
+	return info.Counters.Packets
+}
+
+// TestCaptureRecords: rotation keeps what it should, every frame is recorded
+// once, and a full disk ends the recording but not the analysis.
+func TestCaptureRecords(t *testing.T) {
+	n := livetest.Alone(t)
+	if n == nil {
+		return
+	}
+	t.Run("rotation", func(t *testing.T) {
+		dir := openDir(t)
+		w := watch(t, "--no-screen", "-f", "udp port 9", "-w", filepath.Join(dir, "t.pcapng"), "--rotate-size", "100KiB", "--format", "json")
+		sent := n.Flood(2000, 400)
+		time.Sleep(300 * time.Millisecond)
+		w.end()
+		files, _ := filepath.Glob(filepath.Join(dir, "t_*.pcapng"))
+		total := uint64(0)
+		for _, f := range files {
+			total += countFrames(t, f)
+			if st, err := os.Stat(f); err != nil || st.Size() > 110<<10 {
+				t.Errorf("%s: %v, %d bytes", f, err, st.Size())
+			}
+		}
+		if len(files) < 5 || total != uint64(sent) {
+			t.Errorf("%d files with %d frames of %d sent\n%s", len(files), total, sent, w.log())
+		}
+		w = watch(t, "--no-screen", "-f", "udp port 9", "-w", filepath.Join(dir, "t.pcapng"), "--rotate-size", "100KiB", "--keep", "3")
+		n.Flood(1000, 400)
+		time.Sleep(300 * time.Millisecond)
+		w.end()
+		if files, _ = filepath.Glob(filepath.Join(dir, "t_*.pcapng")); len(files) != 3 {
+			t.Errorf("kept: %v", files)
+		}
+	})
+	t.Run("full disk", func(t *testing.T) {
+		dir := openDir(t)
+		if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=256k,mode=777"); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = syscall.Unmount(dir, 0) })
+		file := filepath.Join(dir, "full.pcapng")
+		w := watch(t, "--no-screen", "-w", file)
+		n.Flood(2000, 400)
+		w.said("no space left on device")
+		refusals(t, 5) // the analysis goes on
+		w.said(" D1: ")
+		if code, _ := w.end(); code != 130 {
+			t.Errorf("exit code %d", code)
+		}
+		if got := countFrames(t, file); got == 0 { // whole blocks only, or countFrames tells
+			t.Error("nothing was recorded before the disk was full")
+		}
+		if strings.Count(w.log(), "no space left") != 1 {
+			t.Errorf("said more than once:\n%s", w.log())
+		}
+	})
+}
+
+// TestCaptureWrongUsage is what a user reads who mistypes.
+func TestCaptureWrongUsage(t *testing.T) {
+	n := livetest.Alone(t)
+	if n == nil {
+		return
+	}
+	for _, tt := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"capture"}, 2, "capture needs an interface"},
+		{[]string{"capture", "-i", "nw00"}, 1, `did you mean "nw0"`},
+		{[]string{"capture", "-i", "nw0", "--keep", "3"}, 2, "--keep needs a recording"},
+		{[]string{"capture", "-i", "nw0", "-f", "tcpp"}, 2, "filter \"tcpp\""},
+		{[]string{"capture", "-i", "nw0", "-w", "/no/such/folder/x.pcapng"}, 1, "make the folder first"},
+		{[]string{"capture", "-i", "nw0", "--metrics", "9469"}, 1, "name an address such as :9469"},
+	} {
+		out, err := netwhyCommand(t, tt.args...).CombinedOutput()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != tt.code || !strings.Contains(string(out), tt.want) {
+			t.Errorf("%v: %v, want code %d and %q:\n%s", tt.args, err, tt.code, tt.want, out)
+		}
+	}
+}
