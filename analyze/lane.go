@@ -30,17 +30,18 @@ type lane struct {
 	spare chan *delta
 	pipe  *pipeline
 
-	table   *table
-	serial  uint32
-	tracker *tcp.Tracker
-	books   *ledger.Books
-	defrag  decode.Defragmenter
-	whole   decode.Packet         // the lane's own: others read the batch's
-	outer   map[flow.Key]struct{} // conversations of tunnels, already told
-	secrets *keyLog
-	copies  *copies
-	pings   map[pingKey]uint8 // TTL of ICMP messages, last seen
-	specs   *specs
+	table     *table
+	serial    uint32
+	tracker   *tcp.Tracker
+	books     *ledger.Books
+	defrag    decode.Defragmenter
+	fragments fragments
+	whole     decode.Packet         // the lane's own: others read the batch's
+	outer     map[flow.Key]struct{} // conversations of tunnels, already told
+	secrets   *keyLog
+	copies    *copies
+	pings     map[pingKey]uint8 // TTL of ICMP messages, last seen
+	specs     *specs
 
 	sockets     []*socket // by conversation.socket
 	freeSockets []uint32
@@ -196,6 +197,9 @@ func (l *lane) one(f *packet.Frame, p *decode.Packet, raw []byte) {
 		l.whole = *p
 		p = &l.whole
 		w, ok := l.defrag.Add(f.Number, f.Time, raw, p)
+		if l.id == 0 {
+			l.fragment(p)
+		}
 		if !ok && l.id == 0 {
 			l.pkt, l.raw = p, raw
 			l.asides()

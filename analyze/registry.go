@@ -151,6 +151,7 @@ func Correlators() []correlate.Spec {
 	return []correlate.Spec{
 		correlate.Channels(),
 		correlate.Floods(),
+		correlate.Fragmented(),
 		correlate.ICMPErrors(),
 		correlate.Leases(),
 		correlate.Logins(),

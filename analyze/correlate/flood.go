@@ -16,6 +16,7 @@ const (
 	Reflection    finding.Code = "reflection.udp"
 	SYNACKReflect finding.Code = "reflection.syn-ack"
 	UDPFlood      finding.Code = "flood.udp"
+	SYNSpray      finding.Code = "flood.syn-scattered"
 )
 
 const (
@@ -30,13 +31,18 @@ const (
 	// A handshake that somebody answers without having been asked is a forged
 	// source: a handful may be left over from connections before the capture.
 	strangeSYNACKs = 20
+	// A hundred SYNs within a second of which each has a source and a target of
+	// its own, and none an answer or a repetition: the sources are made up. Clients
+	// come again (RFC 6298, 2.1), and even where one direction is captured their
+	// handshakes go on.
+	scatteredSYNs = 90
 	// Fast services (media, QUIC) send some thousand datagrams a second and get
 	// answers or reports; a flood is one-sided and does not slow down.
 	floodDatagrams = 2000
 	floodSilent    = 0.01 // share of datagrams that are answered
 )
 
-// amplifiers are ports of services that answer with more than they are asked
+// amplifier tells ports of services that answer with more than they are asked
 // (US-CERT TA14-017A).
 func amplifier(port uint16) bool {
 	switch port {
@@ -73,6 +79,16 @@ func Floods() Spec {
 					{Name: "reflectors", Merge: finding.Max, Doc: "servers that answered"},
 					{Name: "answers", Merge: finding.Sum, Doc: "conversations that begin with their answer"},
 					{Name: "duration_seconds", Merge: finding.Max, Doc: "from the first to the last"},
+				},
+			},
+			{
+				Code: SYNSpray, Severity: finding.Warning,
+				Doc: "Ninety SYNs or more came within a second from as many sources to as many targets, and nothing followed any of them: somebody sends them with made-up sources (RFC 4987).",
+				Metrics: []finding.Metric{
+					{Name: "syns", Merge: finding.Max, Doc: "such SYNs"},
+					{Name: "peak_per_second", Merge: finding.Max, Doc: "most within a second"},
+					{Name: "sources", Merge: finding.Max, Doc: "different sources"},
+					{Name: "targets", Merge: finding.Max, Doc: "different targets"},
 				},
 			},
 			{
@@ -128,6 +144,15 @@ type floods struct {
 	victims map[service]*victim
 	synAcks map[netip.Addr]*victim
 	udp     map[netip.Addr]*burst
+	spray   spray
+}
+
+// spray is SYNs that nothing follows.
+type spray struct {
+	sources, targets map[netip.Addr]struct{}
+	seconds          map[int64]uint64
+	syns             uint64
+	ev               evidence
 }
 
 // Event does nothing: conversations tell all.
@@ -139,6 +164,9 @@ func (f *floods) Conn(_ *Out, c *conn.Summary) {
 	case flow.UDP:
 		f.datagrams(c)
 	case flow.TCP:
+		if c.SYNs == 1 && c.Client.Packets == 1 && c.Server.Packets == 0 {
+			f.spray.add(c)
+		}
 		// Its first frame is the answer to a SYN: the server sent it.
 		if c.SYNs == 0 && c.ClientKnown && !c.Established && c.Server.Packets > 0 && c.Server.Bytes == 0 {
 			if v := entry(f.synAcks, c.Client.Addr.Addr(), newVictim); v != nil {
@@ -146,6 +174,38 @@ func (f *floods) Conn(_ *Out, c *conn.Summary) {
 			}
 		}
 	}
+}
+
+func (s *spray) add(c *conn.Summary) {
+	if s.sources == nil {
+		s.sources, s.targets, s.seconds = map[netip.Addr]struct{}{}, map[netip.Addr]struct{}{}, map[int64]uint64{}
+	}
+	if len(s.sources) < maxPairs {
+		s.sources[c.Client.Addr.Addr()] = struct{}{}
+	}
+	if len(s.targets) < maxPairs {
+		s.targets[c.Server.Addr.Addr()] = struct{}{}
+	}
+	if sec := c.Start / second; len(s.seconds) < maxPairs || s.seconds[sec] > 0 {
+		s.seconds[sec]++
+	}
+	s.syns++
+	s.ev.add(c.First, c.Start, c.Stop)
+}
+
+func (s *spray) end(o *Out) {
+	peak := uint64(0)
+	for _, n := range s.seconds {
+		peak = max(peak, n)
+	}
+	const own = 0.8 // share of SYNs with a source and a target of their own
+	if least := own * float64(s.syns); peak < scatteredSYNs || float64(len(s.sources)) < least || float64(len(s.targets)) < least {
+		return
+	}
+	o.Emit(finding.Finding{
+		Code: SYNSpray, Severity: finding.Warning, Evidence: s.ev.done(),
+		Values: []finding.Value{finding.Num(s.syns), finding.Num(peak), finding.Num(len(s.sources)), finding.Num(len(s.targets))},
+	})
 }
 
 func (f *floods) datagrams(c *conn.Summary) {
@@ -197,6 +257,7 @@ func (f *floods) burst(from, to netip.AddrPort, sent, answered uint64, c *conn.S
 
 // End tells what was one-sided and much.
 func (f *floods) End(o *Out) {
+	f.spray.end(o)
 	reflected := map[netip.Addr]bool{}
 	for k, v := range f.victims {
 		if len(v.others) < reflectors || v.twoSided*2 > v.convs || !v.hits(k.port) {

@@ -78,6 +78,9 @@ func TestConditions(t *testing.T) {
 		"corpus/socks5-smtp-503.pcap":          {"smtp.protocol-error"},
 		"corpus/sonicwall-no-dhcp-ack.pcap":    {"dhcp.offer-not-taken"},
 		"corpus/sshguess.pcap":                 {"ssh.login-failed", "login.failures"},
+		"corpus/dosattack.pcap":                {"flood.syn-scattered"},
+		"corpus/ip_fragmented_garbage.pcap":    {"fragments.flood"},
+		"corpus/ipv6-malformed-frag.pcap":      {"fragments.overlap"},
 		"corpus/udp-flood-cn.pcap":             {"flood.udp"},
 		"corpus/wepauthfail.pcapng":            {"wlan.auth-failed"},
 		"lab/d065.pcap":                        {"dhcp.no-offer"},
@@ -114,7 +117,7 @@ func TestHealthyIsQuiet(t *testing.T) {
 	for _, file := range []string{
 		"EIGRP_adjacency.pcap", "IPv6_NDP.pcap", "LACP.pcap", "dhcp-short-lease.pcap", "mail_sender.pcapng", "modbus.pcap",
 		"sip-rtp-g711.pcap", "snmp-ipv4.pcap", "tftp_rrq.pcap", "wireguard.pcapng", "wpaauth-ok.pcapng", "pppoe-dual-stack.pcap",
-		"radiotap.pcap", "GRE.pcap", "telnet.pcap",
+		"radiotap.pcap", "GRE.pcap", "dns-frags.pcap", "ip_frag_source.pcapng", "telnet.pcap",
 	} {
 		t.Run(file, func(t *testing.T) {
 			t.Parallel()
