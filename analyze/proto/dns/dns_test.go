@@ -102,7 +102,8 @@ func TestLookups(t *testing.T) {
 		{
 			"first query lost",
 			[]prototest.Step{{Dir: up, B: q}, {Dir: up, At: 5 * time.Second, B: q}, {Dir: down, At: 5020 * time.Millisecond, B: msg(7, flR, name, typeA, a4("192.0.2.1"))}},
-			[]string{"dns.retransmission"}, "0", "NOERROR",
+			[]string{"dns.retransmission"},
+			"0", "NOERROR",
 		},
 		{
 			"refused",
