@@ -178,7 +178,7 @@ func seriesOf(t *trace.Trace) *series {
 	})
 	n := len(frames)
 	s := &series{
-		Client: t.Client, Server: t.Server, Frame: make([]uint64, n), T: make([]float64, n), Dir: make([]int, n), Seq: make([]uint32, n),
+		Client: terminal.Printable(t.Client), Server: terminal.Printable(t.Server), Frame: make([]uint64, n), T: make([]float64, n), Dir: make([]int, n), Seq: make([]uint32, n),
 		Len: make([]uint32, n), Ack: make([]uint32, n), Window: make([]uint32, n), Flight: make([]uint32, n), RTT: make([]float64, n), Again: make([]int, n),
 		Step: float64(t.Step) / 1e9,
 	}
