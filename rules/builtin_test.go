@@ -86,7 +86,7 @@ func golden(t *testing.T, name, got string) {
 
 // unjoin takes joined errors apart.
 func unjoin(err error) []error {
-	if j, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the joined error itself is wanted
+	if j, ok := err.(interface{ Unwrap() []error }); ok {
 		return j.Unwrap()
 	}
 	if err != nil {

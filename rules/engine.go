@@ -73,7 +73,9 @@ type judge struct {
 	broken map[string]bool // rules that failed once: told once
 
 	last    *subject
-	lastEnv map[string]any // of last
+	lastEnv map[string]any // of last: one map for all, a clone for each would be most of what a judgement costs
+	changed []string       // names of lastEnv that are not as in base
+	codes   codeSheets
 
 	byFlow map[flow.ID]*subject
 	byHost map[Side]map[netip.Addr]*subject
@@ -90,6 +92,7 @@ func (s *Set) Diagnose(in *Input, opt Options) ([]diagnosis.Diagnosis, []*Error)
 		byHost: make(map[Side]map[netip.Addr]*subject), all: &subject{},
 	}
 	j.base = s.zeros(in)
+	j.lastEnv = maps.Clone(j.base)
 	j.gather()
 	hits := j.hits()
 	hits = subsume(hits)
@@ -209,13 +212,19 @@ func (j *judge) subject(r *Rule, f *finding.Finding) *subject {
 // rules ask about the same.
 func (j *judge) env(sub *subject) map[string]any {
 	if j.last != sub {
-		j.last, j.lastEnv = sub, j.fresh(sub)
+		j.last = sub
+		j.fresh(sub)
 	}
 	return j.lastEnv
 }
 
-func (j *judge) fresh(sub *subject) map[string]any {
-	env := maps.Clone(j.base)
+// fresh makes the environment that of another subject.
+func (j *judge) fresh(sub *subject) {
+	env := j.lastEnv
+	for _, name := range j.changed {
+		env[name] = j.base[name]
+	}
+	j.changed = append(j.changed[:0], nameConn, nameWorst)
 	list := make([]*finding.Finding, len(sub.findings))
 	for i, n := range sub.findings {
 		list[i] = &j.in.Findings[n]
@@ -225,9 +234,10 @@ func (j *judge) fresh(sub *subject) map[string]any {
 		if len(sub.conns) > 0 {
 			j.tables.setConn(env, sub.conns[0])
 		}
-		return env
+		return
 	}
 	sub.unique()
+	j.changed = append(j.changed, nameTotal, nameMost, nameHost, nameConns)
 	if c := worstOf(sub.conns); c != nil {
 		j.tables.setConn(env, c)
 	}
@@ -239,7 +249,6 @@ func (j *judge) fresh(sub *subject) map[string]any {
 	}
 	sf.clients, sf.servers, sf.ports = float64(len(clients)), float64(len(servers)), float64(len(ports))
 	env[nameHost], env[nameConns] = row(hostFacts(), &sf), row(connsFacts(), &sf)
-	return env
 }
 
 func worstOf(list []*conn.Summary) *conn.Summary {

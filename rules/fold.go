@@ -2,7 +2,6 @@ package rules
 
 import (
 	"cmp"
-	"maps"
 	"math"
 	"net/netip"
 	"slices"
@@ -189,7 +188,7 @@ func (j *judge) diagnosis(g *group) (diagnosis.Diagnosis, error) {
 func (j *judge) words(d *diagnosis.Diagnosis, g *group) error {
 	h, lang := g.hits[0], j.opt.Lang
 	r := h.rule
-	env := maps.Clone(j.env(h.sub))
+	env := j.env(h.sub) // conditions cannot name what is added here
 	env[nameCulprit] = culpritWord(h.culprit, lang)
 	env[nameParty] = party(h, lang)
 	env[nameReach] = row(reachFacts(), &g.reach)

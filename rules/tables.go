@@ -151,22 +151,41 @@ func fold[T any](f fact[T], conns []*conn.Summary, part func(*conn.Summary) *T, 
 	return out
 }
 
+// codeSheets are the families of codes that the findings of the subject at hand
+// belong to: each is a clone of the shared one, made once and used again.
+type codeSheets struct {
+	of  map[string]map[string]any
+	set []setCode // that differ from the shared ones
+}
+
+type setCode struct{ family, name string }
+
 // setCodes writes the figures of a subject's findings, joined by code.
-func (s *Set) setCodes(env map[string]any, findings []*finding.Finding) {
-	own := make(map[string]bool, 2) // families that are this environment's already
+func (j *judge) setCodes(env map[string]any, findings []*finding.Finding) {
+	for _, x := range j.codes.set {
+		shared, _ := j.base[x.family].(map[string]any)
+		j.codes.of[x.family][x.name] = shared[x.name]
+	}
+	j.codes.set = j.codes.set[:0]
 	for i, f := range findings {
-		def := s.schema.defs[f.Code]
+		def := j.schema.defs[f.Code]
 		if def == nil || metBefore(findings[:i], f.Code) {
 			continue
 		}
 		family, name := split(f.Code)
-		if !own[family] {
-			shared, _ := env[family].(map[string]any)
-			env[family] = maps.Clone(shared)
-			own[family] = true
+		sheet := j.codes.of[family]
+		if sheet == nil {
+			shared, _ := j.base[family].(map[string]any)
+			sheet = maps.Clone(shared)
+			if j.codes.of == nil {
+				j.codes.of = make(map[string]map[string]any)
+			}
+			j.codes.of[family] = sheet
 		}
-		fam, _ := env[family].(map[string]any)
-		fam[name] = joined(def, findings[i:])
+		env[family] = sheet
+		sheet[name] = joined(def, findings[i:])
+		j.codes.set = append(j.codes.set, setCode{family, name})
+		j.changed = append(j.changed, family)
 	}
 }
 
