@@ -1,10 +1,12 @@
 # netwhy: what can be done here. "make" alone prints it.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup build install test lint fuzz bench licenses clean
+.PHONY: help demo setup build install test lint fuzz bench microbench licenses clean
 
 GO        ?= go
 BIN       := bin/netwhy
+BENCH     ?= ../shared/bench/make-bench.sh
+SCALE     ?= 1
 FUZZTIME  ?= 10s
 TESTFLAGS ?=
 DEMO      ?= fixtures/captures/slow-database.pcap
@@ -14,9 +16,9 @@ LDFLAGS   := -X netwhy/cmd/netwhy/internal/cli.release=$(VERSION)
 help: ## print this help
 	@echo "netwhy: why a connection is slow, broken or refused"
 	@echo
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-18s %s\n", $$1, $$2}'
 	@echo
-	@echo "  DEMO=FILE, FUZZTIME=10s, TESTFLAGS='-run TestX -v' change what they do"
+	@echo "  DEMO=FILE, FUZZTIME=10s, SCALE=0.1, TESTFLAGS='-run TestX -v' change what they do"
 
 demo: build ## install what is missing, build, and replay a faulty capture
 	@echo "\$$ netwhy replay $(DEMO)"
@@ -41,7 +43,11 @@ lint: setup ## go vet and golangci-lint (built on first use)
 fuzz: setup ## run every fuzz target for FUZZTIME
 	@sh .ci/fuzz $(FUZZTIME)
 
-bench: setup ## run the Go benchmarks
+bench: build ## build large captures, run netwhy, tshark and tcptrace in turn, print ratios
+	@test -d bench-out || sh $(BENCH) "$$PWD/bench-out" $(SCALE)
+	$(GO) run ./cmd/bench -netwhy $(BIN) bench-out/*.pcap
+
+microbench: setup ## run the Go benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 licenses: ## list the licences of everything linked in
