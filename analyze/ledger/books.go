@@ -27,6 +27,7 @@ type Books struct {
 	bulks   pool[bulk]
 	rares   pool[rare]
 	tallies pool[tally]
+	queries slab[queries]
 	none    *rare  // what talks without trouble share; never written to
 	noTally *tally // likewise
 	blank   *talk  // of connections without one; never written to
@@ -40,7 +41,7 @@ type Books struct {
 // replaces the earlier one.
 func New(_ Options, emit func(conv uint32, f finding.Finding)) *Books {
 	b := &Books{
-		records: newSlab[record](recordPage), talks: newSlab[talk](talkPage),
+		records: newSlab[record](recordPage), talks: newSlab[talk](talkPage), queries: newSlab[queries](recordPage),
 		emit: emit, sev: map[finding.Code]finding.Severity{}, none: &rare{}, noTally: &tally{},
 	}
 	b.blank = &talk{b: b}
@@ -143,6 +144,9 @@ func (b *Books) forget(r *record, ref Ref) {
 		t.clear()
 		b.talks.put(r.talk)
 		r.talk = 0
+	}
+	if n := r.queries(); n != 0 {
+		b.queries.put(n)
 	}
 	b.records.put(uint32(ref))
 }
@@ -292,6 +296,10 @@ func (b *Books) Exchange(ref Ref, x *conn.Exchange) {
 		return
 	}
 	r := b.records.at(uint32(ref))
+	if r.flags&flagUDP != 0 {
+		b.asked(r, x)
+		return
+	}
 	t := b.talkOf(r)
 	if x.Protocol == protoTLS && t.tlsAt[0] == 0 {
 		t.tlsAt[0] = x.ReqStart

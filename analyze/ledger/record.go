@@ -34,7 +34,7 @@ type record struct {
 	// capture have no more than a request, and need no talk for it.
 	askedAt    int64
 	askedIn    uint64 // frame
-	askedSeq   uint32
+	askedSeq   uint32 // in UDP: number in Books.queries; 0: no exchange yet
 	askedAck   uint32
 	askedLen   uint16 // 0: none
 	askedWin   uint16
@@ -104,6 +104,14 @@ func (s *slab[T]) get() (uint32, *T) {
 }
 
 func (s *slab[T]) put(n uint32) { s.free = append(s.free, n) }
+
+// queries is the number in Books.queries of a UDP conversation.
+func (r *record) queries() uint32 {
+	if r.flags&flagUDP == 0 {
+		return 0
+	}
+	return r.askedSeq
+}
 
 // unanswered reports whether the client sent SYNs and nothing came back. Whoever
 // acknowledges something was answered, whether or not the tap saw it.

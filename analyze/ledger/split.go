@@ -86,8 +86,8 @@ func (t *talk) keepWorst(e *conn.Exchange, y *tally, told bool, lost int64) {
 	if told {
 		i = 1
 	}
-	if lost < worthKeeping && e.Ledger.Total < worthTotal && !e.Failed && e.Complete {
-		return // most exchanges are well, and their number is large
+	if !notable(e, lost) {
+		return
 	}
 	if t.worst[i] != nil && lost <= y.longest {
 		return
@@ -97,6 +97,12 @@ func (t *talk) keepWorst(e *conn.Exchange, y *tally, told bool, lost int64) {
 		t.worst[i] = new(conn.Exchange)
 	}
 	*t.worst[i] = *e
+}
+
+// notable reports whether an exchange is worth keeping as the worst: most are well,
+// and their number is large.
+func notable(e *conn.Exchange, lost int64) bool {
+	return lost >= worthKeeping || e.Ledger.Total >= worthTotal || e.Failed || !e.Complete
 }
 
 // tallied is the tally of analyzers' or of the books' own exchanges, to write to.

@@ -23,12 +23,17 @@ func (b *Books) summary(r *record, why proto.End, sum *conn.Summary) {
 	sum.OneSided = seen != flagSeen|flagSeenServer && r.flags&flagUDP == 0 && r.packets[0]+r.packets[1] > 1
 	if r.talk != 0 {
 		t := b.talks.at(r.talk)
-		t.exchanges(sum)
+		if r.flags&flagUDP == 0 {
+			t.exchanges(sum)
+		}
 		if r.flags&flagUDP != 0 && t.icmp.n > 0 && r.packets[flow.ToClient] == 0 {
 			sum.End = conn.EndICMPError
 		}
 	}
 	if r.flags&flagUDP != 0 {
+		if n := r.queries(); n != 0 {
+			b.queries.at(n).into(sum)
+		}
 		if sum.End == "" {
 			sum.End = conn.EndOpen
 			if why == proto.Idle {

@@ -1,0 +1,53 @@
+package ledger
+
+import "netwhy/analyze/conn"
+
+// queries sums up the exchanges of a UDP conversation. Nothing but what analyzers
+// say is known of such, and a resolver has a hundred thousand with one lookup each:
+// a talk for each would be the most that a capture costs.
+type queries struct {
+	n, failed uint32
+	lost      int64 // avoidable parts, ns
+	longest   int64 // avoidable parts of the worst
+	parts     conn.Ledger
+	worst     *conn.Exchange // nil: none was worth keeping
+}
+
+// asked takes an exchange of a UDP conversation.
+func (b *Books) asked(r *record, e *conn.Exchange) {
+	var q *queries
+	if n := r.queries(); n != 0 {
+		q = b.queries.at(n)
+	} else {
+		r.askedSeq, q = b.queries.get()
+		*q = queries{}
+	}
+	b.blank.split(r, e, false)
+	q.n++
+	if e.Failed {
+		q.failed++
+	}
+	lost := avoidable(&e.Ledger)
+	q.lost += lost
+	for p, ns := range e.Ledger.Part {
+		q.parts.Add(conn.Part(p), ns)
+	}
+	if !notable(e, lost) || q.worst != nil && lost <= q.longest {
+		return
+	}
+	q.longest = lost
+	if q.worst == nil {
+		q.worst = new(conn.Exchange)
+	}
+	*q.worst = *e
+}
+
+// into fills in what exchanges there were.
+func (q *queries) into(sum *conn.Summary) {
+	sum.Exchanges, sum.FailedExchanges = q.n, q.failed
+	sum.Score, sum.Parts = q.lost, q.parts
+	if q.worst != nil {
+		w := *q.worst
+		sum.Worst = &w
+	}
+}
