@@ -11,7 +11,7 @@ import (
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
-	"github.com/expr-lang/expr/builtin"
+	functions "github.com/expr-lang/expr/builtin"
 	"github.com/expr-lang/expr/checker"
 	"github.com/expr-lang/expr/compiler"
 	"github.com/expr-lang/expr/conf"
@@ -103,7 +103,7 @@ func (e *environment) compile(text string, opts []expr.Option) (*vm.Program, err
 // all others.
 func builtins() (may conf.FunctionsTable, not map[string]bool) {
 	may, not = make(conf.FunctionsTable), make(map[string]bool)
-	for _, f := range builtin.Builtins {
+	for _, f := range functions.Builtins {
 		if slices.Contains(allowed(), f.Name) {
 			may[f.Name] = f
 		} else {
