@@ -205,7 +205,7 @@ func (c *collector) gather() {
 		return
 	}
 	r := c.result()
-	r.Open = c.live
+	r.Open, r.Standing = c.live, slices.Clone(c.stands)
 	r.Connections = append(r.Connections, c.stands...)
 	slices.SortStableFunc(r.Connections, func(a, b conn.Summary) int { return compareIDs(a.ID, b.ID) })
 	r.Connections = slices.CompactFunc(r.Connections, func(a, b conn.Summary) bool { return a.ID == b.ID })

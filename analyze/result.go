@@ -28,6 +28,7 @@ type Result struct {
 	Keyed            [proto.Counters]map[string]uint64
 	Findings         []finding.Finding // by first frame, code, conversation, host
 	Connections      []conn.Summary    // by protocol and number: those with findings, and the costliest and largest
+	Standing         []conn.Summary    // of a moment of a live run: those not yet folded, as far as they are in Connections
 	Trust            conn.Trust
 	Names            map[netip.Addr]string // that lookups gave to addresses; hostile
 	Malformed        map[string]uint64     // conversations with broken bytes, by protocol and reason

@@ -149,7 +149,7 @@ func TestCaptureGivesPrivilegesUp(t *testing.T) {
 					"Uid": strings.Repeat(tt.uid+"\t", 3) + tt.uid, "NoNewPrivs": "1", "CapEff": "0000000000000000", "CapPrm": "0000000000000000",
 					"CapInh": "0000000000000000", "CapBnd": "0000000000000000", "CapAmb": "0000000000000000",
 				} {
-					if m := regexp.MustCompile(`(?m)^`+field+`:\t(.*)$`).FindSubmatch(status); m == nil || string(m[1]) != want {
+					if m := regexp.MustCompile(`(?m)^` + field + `:\t(.*)$`).FindSubmatch(status); m == nil || string(m[1]) != want {
 						t.Errorf("%s: %s is %q, want %q", task, field, m, want)
 					}
 				}

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"math"
+	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -104,7 +106,10 @@ func (s *session) capture(c *cli.Context) error {
 		return err
 	}
 	opt.Reload = func() (*run.Options, error) {
-		fresh, err := s.settings(c)
+		fresh, err := set, error(nil)
+		if set.File != "" || slices.ContainsFunc(set.Searched, readable) {
+			fresh, err = s.settings(c)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -113,6 +118,17 @@ func (s *session) capture(c *cli.Context) error {
 	}
 	s.outcome, err = run.Capture(c.Context, s.world(set), opt)
 	return err
+}
+
+// readable reports whether there is a file that may be read: a configuration of
+// root's that was not there at the start cannot be looked for any more.
+func readable(path string) bool {
+	f, err := os.Open(path) //nolint:gosec // where a configuration may be
+	if err != nil {
+		return false
+	}
+	_ = f.Close() // it was only read
+	return true
 }
 
 // liveOptions are those that a reload may change.

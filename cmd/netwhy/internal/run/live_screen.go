@@ -15,7 +15,6 @@ import (
 
 	"netwhy/analyze"
 	"netwhy/analyze/conn"
-	"netwhy/analyze/flow"
 	"netwhy/cmd/netwhy/internal/screen"
 	"netwhy/cmd/netwhy/internal/terminal"
 )
@@ -217,11 +216,8 @@ func (t *talk) tops(now time.Time, res *analyze.Result) ([]screen.Talker, []scre
 	for a, x := range t.services {
 		services[a] = *x
 	}
-	for i := range res.Connections {
-		s := &res.Connections[i]
-		if !open(s) {
-			continue
-		}
+	for i := range res.Standing {
+		s := &res.Standing[i]
 		for _, a := range []netip.Addr{s.Client.Addr.Addr(), s.Server.Addr.Addr()} {
 			bytes[a] += s.Client.WireBytes + s.Server.WireBytes
 		}
@@ -232,10 +228,6 @@ func (t *talk) tops(now time.Time, res *analyze.Result) ([]screen.Talker, []scre
 		}
 	}
 	return t.talkers(now, bytes, res), slowest(services)
-}
-
-func open(s *conn.Summary) bool {
-	return s.End == conn.EndOpen || s.ID.Proto == flow.UDP && s.End == ""
 }
 
 func (t *talk) talkers(now time.Time, bytes map[netip.Addr]uint64, res *analyze.Result) []screen.Talker {
