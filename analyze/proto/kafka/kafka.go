@@ -54,7 +54,7 @@ func probe(dir flow.Dir, b []byte) proto.Verdict {
 		return proto.NeedMore
 	}
 	n, key, version := binary.BigEndian.Uint32(b), binary.BigEndian.Uint16(b[4:]), binary.BigEndian.Uint16(b[6:])
-	name := int(int16(binary.BigEndian.Uint16(b[12:])))
+	name := int(int16(binary.BigEndian.Uint16(b[12:]))) //nolint:gosec // lengths are signed, -1 is none
 	if n < 10 || n > 1<<24 || key > 80 || version > 20 || name < 1 || name > 250 || 10+name > int(n) {
 		return proto.No
 	}
@@ -116,7 +116,7 @@ func (a *analyzer) message(s *proto.Scope, dir flow.Dir, b []byte, total int) {
 	delete(a.kind, id)
 	code := 0
 	if known && (key == saslHandshake || key == apiVersions || key == saslAuth) && len(b) >= 10 {
-		code = int(int16(binary.BigEndian.Uint16(b[8:])))
+		code = int(int16(binary.BigEndian.Uint16(b[8:]))) //nolint:gosec // codes are signed
 	}
 	if key == apiVersions && code == unsupportedVersion {
 		code = 0 // the client then asks in an older version

@@ -79,7 +79,7 @@ func Int(body []byte) int64 {
 	if len(body) == 0 || len(body) > 8 {
 		return 0
 	}
-	n := int64(int8(body[0]))
+	n := int64(int8(body[0])) //nolint:gosec // the first bit is the sign
 	for _, c := range body[1:] {
 		n = n<<8 | int64(c)
 	}
