@@ -188,9 +188,11 @@ func (t *trust) add(s *conn.Summary) {
 	if s.Proto != "tcp" {
 		return
 	}
-	t.connections++
-	if s.OneSided {
-		t.oneSided++
+	if s.End != conn.EndNoAnswer { // a SYN that nobody answers is no half of a mirror
+		t.connections++
+		if s.OneSided {
+			t.oneSided++
+		}
 	}
 	if s.MidStream {
 		t.midStream++
