@@ -3,6 +3,7 @@
 package json
 
 import (
+	"bufio"
 	"bytes"
 	_ "embed"
 	"encoding/json"
@@ -29,12 +30,13 @@ func (*sink) Finding(*report.Finding) error { return nil }
 
 // Finish writes the document, indented by two spaces, with a final line break.
 func (s *sink) Finish(r *report.Report) error {
-	b, err := Marshal(r, "  ")
-	if err != nil {
-		return err
+	w := &indenter{w: bufio.NewWriterSize(s.w, 64<<10)}
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(r); err != nil {
+		return fmt.Errorf("write JSON: %w", err)
 	}
-	_, err = s.w.Write(b)
-	return err
+	return w.w.Flush()
 }
 
 // Marshal writes v as JSON of the report's kind, ending in a line break: no
@@ -57,6 +59,10 @@ func Marshal(v any, indent string) ([]byte, error) {
 func quiet(b []byte) []byte {
 	clean := true
 	for i := 0; i < len(b) && clean; {
+		if b[i] < 0x7f { // nearly all of it
+			i++
+			continue
+		}
 		r, n := utf8.DecodeRune(b[i:])
 		clean = !loud(r)
 		i += n

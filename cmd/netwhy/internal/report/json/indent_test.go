@@ -1,0 +1,25 @@
+package json_test
+
+import (
+	"bytes"
+	"testing"
+
+	"netwhy/cmd/netwhy/internal/report"
+	jsonreport "netwhy/cmd/netwhy/internal/report/json"
+	"netwhy/cmd/netwhy/internal/report/reporttest"
+)
+
+// TestIndentedAsWritten: the document that is indented while it is written is the
+// one that encoding/json would have made.
+func TestIndentedAsWritten(t *testing.T) {
+	t.Parallel()
+	for _, r := range []*report.Report{reporttest.Empty(), reporttest.Healthy(), reporttest.Stalled(), reporttest.Asked(), reporttest.Attack()} {
+		want, err := jsonreport.Marshal(r, "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := write(t, r); !bytes.Equal(got, want) {
+			t.Errorf("got:\n%s\nwant:\n%s", got, want)
+		}
+	}
+}
