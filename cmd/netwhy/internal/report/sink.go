@@ -1,5 +1,7 @@
 package report
 
+import "netwhy/analyze/conn"
+
 // Sink writes one format. It is called from one goroutine; its first error ends
 // this sink only. Nothing that a sink does reaches back into the analysis.
 type Sink interface {
@@ -23,4 +25,12 @@ type EarlySink interface {
 type LiveSink interface {
 	Sink
 	Diagnosis(d *Diagnosis) error
+}
+
+// ConnectionSink is a Sink that writes conversations. Connection is called for
+// each when it is folded, all of them, before Finish; the summary is valid during
+// the call only.
+type ConnectionSink interface {
+	Sink
+	Connection(s *conn.Summary) error
 }

@@ -9,12 +9,18 @@ import (
 	"strings"
 	"syscall"
 
+	"netwhy/analyze/conn"
 	"netwhy/cmd/netwhy/internal/report"
+	"netwhy/cmd/netwhy/internal/report/csv"
+	"netwhy/cmd/netwhy/internal/report/ecs"
+	"netwhy/cmd/netwhy/internal/report/eve"
 	"netwhy/cmd/netwhy/internal/report/html"
 	"netwhy/cmd/netwhy/internal/report/json"
 	"netwhy/cmd/netwhy/internal/report/markdown"
 	"netwhy/cmd/netwhy/internal/report/ndjson"
+	"netwhy/cmd/netwhy/internal/report/parquet"
 	"netwhy/cmd/netwhy/internal/report/text"
+	"netwhy/cmd/netwhy/internal/report/zeek"
 	"netwhy/cmd/netwhy/internal/terminal"
 )
 
@@ -39,8 +45,15 @@ func formats() []format {
 			return text.New(w, text.Options{Colour: colour, Lang: string(opt.Lang)})
 		}},
 		{name: "json", sink: func(w io.Writer, _ *Options, _ bool) report.Sink { return json.New(w) }},
-		{name: "html", pictures: true, sink: func(w io.Writer, opt *Options, _ bool) report.Sink { return html.New(w, html.Options{Lang: string(opt.Lang)}) }},
+		{name: "html", pictures: true, sink: func(w io.Writer, opt *Options, _ bool) report.Sink {
+			return html.New(w, html.Options{Lang: string(opt.Lang)})
+		}},
 		{name: "markdown", sink: func(w io.Writer, opt *Options, _ bool) report.Sink { return markdown.New(w, string(opt.Lang)) }},
+		{name: "csv", sink: func(w io.Writer, _ *Options, _ bool) report.Sink { return csv.New(w) }},
+		{name: "parquet", sink: func(w io.Writer, _ *Options, _ bool) report.Sink { return parquet.New(w) }},
+		{name: "zeek", sink: func(w io.Writer, _ *Options, _ bool) report.Sink { return zeek.New(w) }},
+		{name: "eve", sink: func(w io.Writer, _ *Options, _ bool) report.Sink { return eve.New(w) }},
+		{name: "ecs", sink: func(w io.Writer, _ *Options, _ bool) report.Sink { return ecs.New(w) }},
 		{name: "ndjson", sink: func(w io.Writer, _ *Options, _ bool) report.Sink { return ndjson.New(w) }},
 	}
 }
@@ -171,6 +184,27 @@ func (t *tracked) Write(b []byte) (int, error) {
 		}
 	}
 	return t.w.Write(b)
+}
+
+// connections is what takes each conversation as it is folded; nil when no
+// output wants them.
+func (o *outputs) connections() func(*conn.Summary) {
+	var want []*output
+	for _, out := range o.list {
+		if _, ok := out.sink.(report.ConnectionSink); ok {
+			want = append(want, out)
+		}
+	}
+	if len(want) == 0 {
+		return nil
+	}
+	return func(s *conn.Summary) {
+		for _, out := range want {
+			if sink, ok := out.sink.(report.ConnectionSink); ok && out.err == nil {
+				out.err = sink.Connection(s)
+			}
+		}
+	}
 }
 
 // early hands the report to those sinks that show what is there while the rest

@@ -116,6 +116,7 @@ func analyse(ctx context.Context, w World, opt *Options, file *capture.File, sec
 		Workers:        int(opt.Limits.Workers),
 		MaxConnections: int(opt.Limits.Connections),
 		Secrets:        secrets,
+		Connection:     outs.connections(),
 	}, nil)
 	return res, meter, err
 }
