@@ -45,6 +45,9 @@ type lane struct {
 
 	sockets     []*socket // by conversation.socket
 	freeSockets []uint32
+	rawSockets  []socket // never used
+	halves      []*half // for connections to come
+	lone        half    // of the datagram that is probed
 	shared      []*socket // of ICMP, IP and Link analyzers, by spec
 	pending     map[pendingKey]*finding.Finding
 
@@ -673,9 +676,7 @@ func (l *lane) sumUp(slot uint32, c *conversation, why proto.End, frame uint64) 
 				delete(l.pending, key)
 			}
 		}
-		l.sockets[c.socket] = nil
-		l.freeSockets = append(l.freeSockets, c.socket)
-		c.socket = 0
+		l.free(c)
 	}
 	l.books.Close(c.book, why, sum)
 	l.d.closed = append(l.d.closed, closed{frame: frame, slot: slot, sum: sum, said: len(l.d.events) - said})

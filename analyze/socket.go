@@ -75,16 +75,29 @@ func (l *lane) listen(_ uint32, c *conversation) *socket {
 	if c.socket != 0 {
 		return l.sockets[c.socket]
 	}
-	k := &socket{}
 	if n := len(l.freeSockets); n > 0 {
 		c.socket = l.freeSockets[n-1]
 		l.freeSockets = l.freeSockets[:n-1]
-		l.sockets[c.socket] = k
-		return k
+		return l.sockets[c.socket]
 	}
+	if len(l.rawSockets) == 0 {
+		l.rawSockets = make([]socket, socketPage)
+	}
+	k := &l.rawSockets[0]
+	l.rawSockets = l.rawSockets[1:]
 	c.socket = uint32(len(l.sockets))
 	l.sockets = append(l.sockets, k)
 	return k
+}
+
+// socketPage is how many sockets are made at once.
+const socketPage = 1 << 6
+
+// free takes the socket of a conversation back, for another one to use.
+func (l *lane) free(c *conversation) {
+	*l.sockets[c.socket] = socket{}
+	l.freeSockets = append(l.freeSockets, c.socket)
+	c.socket = 0
 }
 
 // stream takes in-order bytes of a TCP connection.
@@ -105,7 +118,7 @@ func (k *socket) bytes(l *lane, slot uint32, c *conversation, dir flow.Dir, b []
 		}
 	}
 	if k.analyzer == nil {
-		k.keep(dir, b, m)
+		k.keep(l, dir, b, m)
 		k.probe(l, slot, c, proto.TCP)
 		return
 	}
@@ -113,10 +126,10 @@ func (k *socket) bytes(l *lane, slot uint32, c *conversation, dir flow.Dir, b []
 }
 
 // keep appends bytes to what waits in a direction.
-func (k *socket) keep(dir flow.Dir, b []byte, m mark) {
+func (k *socket) keep(l *lane, dir flow.Dir, b []byte, m mark) {
 	h := k.half[dir]
 	if h == nil {
-		h = &half{}
+		h = l.spareHalf()
 		k.half[dir] = h
 	}
 	if len(h.pending) == 0 {
@@ -126,6 +139,32 @@ func (k *socket) keep(dir flow.Dir, b []byte, m mark) {
 		h.at = append(h.at, m)
 	}
 	h.pending = append(h.pending, b...)
+}
+
+const (
+	maxHalves = 1 << 10 // that are kept for the next connection to use
+	maxSpare  = 1 << 12 // bytes of the longest one worth keeping
+)
+
+// spareHalf returns an empty half.
+func (l *lane) spareHalf() *half {
+	n := len(l.halves)
+	if n == 0 {
+		return &half{}
+	}
+	h := l.halves[n-1]
+	l.halves = l.halves[:n-1]
+	return h
+}
+
+// drop forgets what waits in a direction.
+func (k *socket) drop(l *lane, dir flow.Dir) {
+	h := k.half[dir]
+	k.half[dir] = nil
+	if h != nil && h != &l.lone && len(l.halves) < maxHalves && cap(h.pending) <= maxSpare {
+		h.pending, h.at = h.pending[:0], h.at[:0]
+		l.halves = append(l.halves, h)
+	}
 }
 
 // use drops the first n pending bytes.
@@ -187,7 +226,7 @@ func (k *socket) probe(l *lane, slot uint32, c *conversation, carrier proto.Tran
 	case best >= 0 && (!unsure || full):
 		k.attach(l, slot, c, &l.specs.all[best])
 	case !unsure && k.seen[0] && k.seen[1], full:
-		k.deafen(c)
+		k.deafen(l, c)
 	case !unsure:
 		// Nobody recognised this direction; the answer may still tell.
 		k.ruled = [2]uint64{}
@@ -205,9 +244,10 @@ func (k *socket) ask(spec *proto.Spec) (v proto.Verdict) {
 }
 
 // deafen gives a conversation up: nobody knows what it says.
-func (k *socket) deafen(c *conversation) {
+func (k *socket) deafen(l *lane, c *conversation) {
 	c.flags |= deaf
-	k.half = [2]*half{}
+	k.drop(l, flow.ToServer)
+	k.drop(l, flow.ToClient)
 }
 
 // forget takes back the socket of a conversation that nobody recognised.
@@ -216,9 +256,7 @@ func (l *lane) forget(c *conversation) {
 	if c.socket == 0 || k.facts != nil {
 		return
 	}
-	l.sockets[c.socket] = nil
-	l.freeSockets = append(l.freeSockets, c.socket)
-	c.socket = 0
+	l.free(c)
 }
 
 // attach gives what is pending to an analyzer that said yes.
@@ -269,7 +307,7 @@ func (k *socket) wrap(l *lane, slot uint32, c *conversation) {
 // offer gives new bytes to the analyzer, in place where nothing is pending.
 func (k *socket) offer(l *lane, slot uint32, c *conversation, dir flow.Dir, b []byte, m mark) {
 	if len(k.waiting(dir)) > 0 {
-		k.keep(dir, b, m)
+		k.keep(l, dir, b, m)
 		k.call(l, slot, c, dir, m)
 		return
 	}
@@ -295,6 +333,9 @@ func (k *socket) call(l *lane, slot uint32, c *conversation, dir flow.Dir, now m
 		}
 		h.use(used)
 	}
+	if len(h.pending) == 0 && k.half[dir] == h {
+		k.drop(l, dir)
+	}
 	k.rest(l, slot, c, dir, nil, now)
 }
 
@@ -302,12 +343,12 @@ func (k *socket) call(l *lane, slot uint32, c *conversation, dir flow.Dir, now m
 func (k *socket) rest(l *lane, slot uint32, c *conversation, dir flow.Dir, b []byte, m mark) {
 	if k.analyzer == nil {
 		if k.spec == nil || !k.isInner(l, c) {
-			k.deafen(c)
+			k.deafen(l, c)
 		}
 		return
 	}
 	if len(b) > 0 {
-		k.keep(dir, b, m)
+		k.keep(l, dir, b, m)
 	}
 	if k.again {
 		k.close(l, slot, c, proto.Closed)
@@ -321,7 +362,7 @@ func (k *socket) rest(l *lane, slot uint32, c *conversation, dir flow.Dir, b []b
 	if len(k.waiting(dir)) > proto.MaxBuffered {
 		k.malformed(l, "message longer than an analyzer may keep")
 		k.detach()
-		k.deafen(c)
+		k.deafen(l, c)
 	}
 }
 
@@ -358,16 +399,18 @@ func (k *socket) datagram(l *lane, slot uint32, c *conversation, dir flow.Dir, b
 	m := mark{time: l.frame.Time, frame: l.frame.Number}
 	if k.analyzer == nil {
 		if k.tries >= probeTries {
-			k.deafen(c)
+			k.deafen(l, c)
 			l.forget(c)
 			return
 		}
 		k.first = dir
 		k.seen[dir] = true
+		l.lone = half{pending: b, began: m}
 		k.half = [2]*half{}
-		k.half[dir] = &half{pending: b, began: m}
+		k.half[dir] = &l.lone
 		k.probe(l, slot, c, proto.UDP)
 		k.half = [2]*half{}
+		l.lone = half{}
 		c.flags &^= deaf
 		return
 	}
@@ -423,7 +466,7 @@ func (k *socket) gap(l *lane, slot uint32, c *conversation, s *tcp.Segment, n ui
 }
 
 func (k *socket) lost(l *lane, slot uint32, c *conversation, dir flow.Dir, n int, at int64, frame uint64) {
-	k.half[dir] = nil
+	k.drop(l, dir)
 	if k.analyzer == nil {
 		return // what follows is probed as it comes
 	}
@@ -439,7 +482,7 @@ func (k *socket) lost(l *lane, slot uint32, c *conversation, dir flow.Dir, n int
 	if err := k.analyzer.Gap(&l.scope, dir, n); err != nil {
 		k.detach()
 		if !k.isInner(l, c) {
-			k.deafen(c)
+			k.deafen(l, c)
 		}
 	}
 }
@@ -456,6 +499,8 @@ func (k *socket) malformed(l *lane, reason string) {
 
 // end closes the analyzer for good.
 func (k *socket) end(l *lane, slot uint32, c *conversation, why proto.End) {
+	k.drop(l, flow.ToServer)
+	k.drop(l, flow.ToClient)
 	if k.more != nil && k.more.inner != nil {
 		k.adopt(l, slot, c, why)
 	}
