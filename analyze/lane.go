@@ -45,9 +45,9 @@ type lane struct {
 
 	sockets     []*socket // by conversation.socket
 	freeSockets []uint32
-	rawSockets  []socket // never used
-	halves      []*half // for connections to come
-	lone        half    // of the datagram that is probed
+	rawSockets  []socket  // never used
+	halves      []*half   // for connections to come
+	lone        half      // of the datagram that is probed
 	shared      []*socket // of ICMP, IP and Link analyzers, by spec
 	pending     map[pendingKey]*finding.Finding
 
