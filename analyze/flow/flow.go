@@ -45,7 +45,11 @@ func (k *Key) Hash() uint64 {
 	h = mix(h^m, binary.LittleEndian.Uint64(k.A[8:]))
 	h = mix(h, binary.LittleEndian.Uint64(k.B[0:]))
 	h = mix(h, binary.LittleEndian.Uint64(k.B[8:]))
-	return mix(h, uint64(k.PortA)<<48|uint64(k.PortB)<<32|uint64(k.Realm)<<8^uint64(k.Proto))
+	h = mix(h, uint64(k.PortA)<<48|uint64(k.PortB)<<32|uint64(k.Realm)<<8^uint64(k.Proto))
+	// The ports are in the upper half, and a product carries upwards only: without
+	// this all connections of two hosts would have the same lower half.
+	h *= 0xc4ceb9fe1a85ec53
+	return h ^ h>>29
 }
 
 func mix(h, v uint64) uint64 {
