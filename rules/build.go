@@ -187,6 +187,11 @@ func (b *builder) choice(s scalar, what string, known []string, env *environment
 }
 
 func (b *builder) expr(s scalar, env *environment, want reflect.Kind) *program {
+	if b.builtin && b.quick {
+		p := postpone(s, env, want, none)
+		b.note(p)
+		return p
+	}
 	p, list := compile(s, env, want, nil)
 	b.take(list)
 	b.note(p)
@@ -262,7 +267,7 @@ func (b *builder) text(t texts, what string, env *environment, command bool) tex
 }
 
 func (b *builder) template(s scalar, env *environment, lang string, command bool) *template {
-	t, list := parseText(s, env, lang, command)
+	t, list := parseText(s, env, lang, command, b.builtin && b.quick)
 	b.take(list)
 	for i := range t.parts {
 		b.note(t.parts[i].prog)

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
@@ -38,8 +39,68 @@ func allowed() []string {
 
 // program is a compiled expression and the names it reads.
 type program struct {
-	code *vm.Program
-	uses map[string]bool // dotted: conn.client.mss
+	code  *vm.Program
+	uses  map[string]bool // dotted: conn.client.mss
+	later *later          // nil: code is there
+}
+
+// later is an expression that is compiled when it is first evaluated: a run asks a
+// few of a thousand.
+type later struct {
+	once  sync.Once
+	src   scalar
+	env   *environment
+	want  reflect.Kind
+	funcs func() []expr.Option
+	code  *vm.Program
+	err   error
+}
+
+// postpone makes a program of an expression that is known to compile. Which names
+// it reads is told from its words: some too many do no harm.
+func postpone(src scalar, env *environment, want reflect.Kind, funcs func() []expr.Option) *program {
+	return &program{uses: mentioned(src.text), later: &later{src: src, env: env, want: want, funcs: funcs}}
+}
+
+// ready returns the code.
+func (p *program) ready() (*vm.Program, error) {
+	if p.later == nil {
+		return p.code, nil
+	}
+	l := p.later
+	l.once.Do(func() {
+		done, faults := compile(l.src, l.env, l.want, l.funcs())
+		if len(faults) > 0 {
+			l.err = faults[0]
+			return
+		}
+		l.code = done.code
+	})
+	return l.code, l.err
+}
+
+// none are no functions.
+func none() []expr.Option { return nil }
+
+// mentioned are the names in a text, with what is dotted to them: a, a.b, a.b.c.
+func mentioned(text string) map[string]bool {
+	uses := make(map[string]bool)
+	word := func(c byte) bool {
+		return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+	}
+	for i := 0; i < len(text); i++ {
+		if !word(text[i]) {
+			continue
+		}
+		start := i
+		for ; i < len(text) && (word(text[i]) || text[i] == '.' && i+1 < len(text) && word(text[i+1])); i++ {
+			if text[i] == '.' {
+				uses[text[start:i]] = true
+			}
+		}
+		uses[text[start:i]] = true
+	}
+	return uses
 }
 
 // compile checks and compiles one expression. The faults are in the place of the
@@ -77,6 +138,7 @@ func compile(src scalar, env *environment, want reflect.Kind, funcs []expr.Optio
 // compile is expr.Compile without its table of builtins, which that makes anew and
 // cuts down again for each expression: half the time of a load (measured).
 func (e *environment) compile(text string, opts []expr.Option) (*vm.Program, error) {
+	e.ready()
 	c := &conf.Config{
 		Optimize: true, ShortCircuit: true, Functions: make(conf.FunctionsTable),
 		ConstFns: make(map[string]reflect.Value), Builtins: e.builtins, Disabled: e.disabled,

@@ -19,7 +19,13 @@ type machine struct{ vm vm.VM }
 
 func newMachine() *machine { return &machine{vm: vm.VM{MemoryBudget: memoryBudget}} }
 
-func (m *machine) run(p *program, env map[string]any) (any, error) { return m.vm.Run(p.code, env) }
+func (m *machine) run(p *program, env map[string]any) (any, error) {
+	code, err := p.ready()
+	if err != nil {
+		return nil, err
+	}
+	return m.vm.Run(code, env)
+}
 
 // truth runs a condition.
 func (m *machine) truth(p *program, env map[string]any) (bool, error) {

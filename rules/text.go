@@ -47,8 +47,9 @@ type part struct {
 // are the only long ones.
 const maxText = 2000
 
-// parseText splits a text at ${...} and compiles what is between.
-func parseText(src scalar, env *environment, lang string, command bool) (*template, []*Error) {
+// parseText splits a text at ${...} and compiles what is between, at once or when
+// it is first filled in.
+func parseText(src scalar, env *environment, lang string, command, postponed bool) (*template, []*Error) {
 	t := &template{src: src.text}
 	var list []*Error
 	rest, offset := src.text, 0 // offset in bytes
@@ -68,8 +69,14 @@ func parseText(src scalar, env *environment, lang string, command bool) (*templa
 			return t, list
 		}
 		inner := scalar{text: rest[i+2 : i+2+end], pos: src.within(line, col+2), block: src.block, set: true}
-		p, faults := compile(inner, env, reflect.Invalid, helpers(lang, command))
-		list = append(list, faults...)
+		var p *program
+		if postponed {
+			p = postpone(inner, env, reflect.Invalid, func() []expr.Option { return helpers(lang, command) })
+		} else {
+			var faults []*Error
+			p, faults = compile(inner, env, reflect.Invalid, helpers(lang, command))
+			list = append(list, faults...)
+		}
 		t.parts = append(t.parts, part{literal: inner.text, prog: p})
 		offset += i + 2 + end + 1
 		rest = rest[i+2+end+1:]
