@@ -1,0 +1,164 @@
+//go:build linux && cgo
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"netwhy/capture/livetest"
+)
+
+// usage is what a process holds.
+type usage struct {
+	rss                   int // KiB
+	fds, goroutines, open int
+}
+
+func usageOf(t *testing.T, pid int) usage {
+	t.Helper()
+	var u usage
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := regexp.MustCompile(`VmRSS:\s+(\d+) kB`).FindSubmatch(status); m != nil {
+		u.rss, _ = strconv.Atoi(string(m[1]))
+	}
+	fds, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	u.fds = len(fds)
+	resp, err := http.Get("http://127.0.0.1:9469/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, _ := io.ReadAll(resp.Body)
+	number := func(name string) int {
+		m := regexp.MustCompile(`(?m)^` + name + ` (\S+)$`).FindSubmatch(b)
+		if m == nil {
+			return 0
+		}
+		v, _ := strconv.ParseFloat(string(m[1]), 64)
+		return int(v)
+	}
+	u.goroutines, u.open = number("go_goroutines"), number("netwhy_connections_open")
+	return u
+}
+
+// TestCaptureSoak runs hundreds of thousands of connections through a netwhy that
+// may keep 20,000, and looks whether what it holds stays the same.
+// NETWHY_SOAK=5m makes it millions.
+func TestCaptureSoak(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short")
+	}
+	n := livetest.Alone(t)
+	if n == nil {
+		return
+	}
+	long, err := time.ParseDuration(livetest.Soak())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("NETWHY_LIMITS_CONNECTIONS", "20000")
+	w := watch(t, "--no-screen", "--format", "json", "--metrics", ":9469")
+	x := n.NewTraffic()
+	sent, half := 0, usage{}
+	began := time.Now()
+	for time.Since(began) < long {
+		sent += x.Connections(500)
+		if half.rss == 0 && time.Since(began) > long/2 {
+			half = usageOf(t, w.cmd.Process.Pid)
+		}
+		time.Sleep(2 * time.Millisecond) // what is lost shows nothing here
+	}
+	time.Sleep(1500 * time.Millisecond) // a moment passes, and connections idle on
+	end := usageOf(t, w.cmd.Process.Pid)
+	if code, took := w.end(); code != 130 || took > 3*time.Second {
+		t.Errorf("exit code %d after %v", code, took)
+	}
+	var r struct {
+		Source struct {
+			Packets uint64
+			Dropped struct{ Kernel, Queue uint64 }
+		}
+		Counters struct{ Connections struct{ TCP uint64 } }
+	}
+	if err := json.Unmarshal(w.stdout.Bytes(), &r); err != nil {
+		t.Fatalf("%v:\n%s", err, w.log())
+	}
+	t.Logf("%v: sent %d frames, seen %d, kernel dropped %d, queue %d; %d connections, %d open at the end", long, sent,
+		r.Source.Packets, r.Source.Dropped.Kernel, r.Source.Dropped.Queue, r.Counters.Connections.TCP, end.open)
+	t.Logf("half way: %d MiB, %d goroutines, %d descriptors; at the end: %d MiB, %d goroutines, %d descriptors",
+		half.rss>>10, half.goroutines, half.fds, end.rss>>10, end.goroutines, end.fds)
+	const slack = 48 << 10 // KiB: the collector's own rhythm
+	if end.rss > half.rss*5/4+slack {
+		t.Errorf("memory grew from %d to %d KiB", half.rss, end.rss)
+	}
+	if end.goroutines > half.goroutines+3 || end.fds > half.fds+3 {
+		t.Errorf("goroutines or descriptors leak: %+v, then %+v", half, end)
+	}
+	if seen := r.Source.Packets + r.Source.Dropped.Kernel + r.Source.Dropped.Queue; seen < uint64(sent) { //nolint:gosec // not negative
+		t.Errorf("sent %d, accounted for %d", sent, seen)
+	}
+}
+
+// TestCaptureAtFullLoad sends as fast as this machine can, to netwhy with full
+// analysis and then to tcpdump -w, and prints what each lost.
+func TestCaptureAtFullLoad(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short")
+	}
+	n := livetest.Alone(t)
+	if n == nil {
+		return
+	}
+	const connections = 60_000
+	x := n.NewTraffic()
+	w := watch(t, "--no-screen", "--format", "json", "--buffer", "64", "-f", "tcp port 80")
+	began := time.Now()
+	sent := x.Connections(connections)
+	took := time.Since(began)
+	w.end()
+	var r struct {
+		Source struct {
+			Packets uint64
+			Dropped struct{ Kernel, Queue uint64 }
+		}
+	}
+	if err := json.Unmarshal(w.stdout.Bytes(), &r); err != nil {
+		t.Fatalf("%v:\n%s", err, w.log())
+	}
+	t.Logf("netwhy: %d frames at %.0f a second: seen %d, lost by the kernel %d, by the queue %d", sent, float64(sent)/took.Seconds(),
+		r.Source.Packets, r.Source.Dropped.Kernel, r.Source.Dropped.Queue)
+	if got := r.Source.Packets + r.Source.Dropped.Kernel + r.Source.Dropped.Queue; got != uint64(sent) { //nolint:gosec // not negative
+		t.Errorf("sent %d, accounted for %d", sent, got)
+	}
+	file := filepath.Join(openDir(t), "beside.pcap")
+	dump := exec.Command("tcpdump", "-i", livetest.Here, "-w", file, "-B", "65536", "-Z", "root", "tcp", "port", "80")
+	if err := dump.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if !within(func() bool { _, err := os.Stat(file); return err == nil }) {
+		t.Fatal("tcpdump does not begin")
+	}
+	time.Sleep(300 * time.Millisecond)
+	began = time.Now()
+	sent = x.Connections(connections)
+	took = time.Since(began)
+	time.Sleep(1500 * time.Millisecond) // its ring is handed out once a second
+	_ = dump.Process.Signal(syscall.SIGINT)
+	_ = dump.Wait()
+	seen := countFrames(t, file)
+	t.Logf("tcpdump -w: %d frames at %.0f a second: seen %d", sent, float64(sent)/took.Seconds(), seen)
+}
