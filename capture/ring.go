@@ -67,7 +67,8 @@ func (r *Ring) drop() {
 func (r *Ring) evict(from, to int) {
 	for r.count > 0 {
 		f := &r.frames[r.first]
-		if int(f.Offset) >= to || int(f.Offset+f.CapLen) <= from && !(f.CapLen == 0 && int(f.Offset) >= from) {
+		begin, end := int(f.Offset), int(f.Offset+f.CapLen)
+		if begin >= to || end <= from && (f.CapLen != 0 || begin < from) {
 			return
 		}
 		r.drop()
