@@ -103,6 +103,7 @@ func (s *session) app() *cli.App {
 			s.interfacesCommand(),
 			s.rulesCommand(),
 			s.configCommand(),
+			s.diffCommand(),
 			s.explainCommand(),
 			s.versionCommand(),
 		},

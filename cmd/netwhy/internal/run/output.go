@@ -49,12 +49,12 @@ func formats() []format {
 			return html.New(w, html.Options{Lang: string(opt.Lang)})
 		}},
 		{name: "markdown", sink: func(w io.Writer, opt *Options, _ bool) report.Sink { return markdown.New(w, string(opt.Lang)) }},
+		{name: "ndjson", sink: func(w io.Writer, _ *Options, _ bool) report.Sink { return ndjson.New(w) }},
 		{name: "csv", sink: func(w io.Writer, _ *Options, _ bool) report.Sink { return csv.New(w) }},
 		{name: "parquet", sink: func(w io.Writer, _ *Options, _ bool) report.Sink { return parquet.New(w) }},
 		{name: "zeek", sink: func(w io.Writer, _ *Options, _ bool) report.Sink { return zeek.New(w) }},
 		{name: "eve", sink: func(w io.Writer, _ *Options, _ bool) report.Sink { return eve.New(w) }},
 		{name: "ecs", sink: func(w io.Writer, _ *Options, _ bool) report.Sink { return ecs.New(w) }},
-		{name: "ndjson", sink: func(w io.Writer, _ *Options, _ bool) report.Sink { return ndjson.New(w) }},
 	}
 }
 
