@@ -306,8 +306,7 @@ type AI struct {
 	Tokens         AITokens `json:"tokens"`
 	RejectedClaims []any    `json:"rejected_claims"`
 	Decisions      []any    `json:"decisions"`
-
-	Notices []string `json:"-"` // what the user has to know or to mend
+	Notices        []string `json:"notices"` // what the user has to know or to mend
 }
 
 // AITokens is what the answers cost.

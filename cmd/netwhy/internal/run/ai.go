@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,15 +14,17 @@ import (
 	"netwhy/analyze/finding"
 	"netwhy/cmd/netwhy/internal/report"
 	"netwhy/cmd/netwhy/internal/terminal"
+	"netwhy/rules"
 	"netwhy/rules/diagnosis"
 )
 
-// engine makes the engine of a run; it opens no socket and reads no key yet.
-func engine(w World, opt *Options, codes []finding.Def) (*aidiag.Engine, error) {
+// engine makes the engine of a run; it opens no socket and reads no key yet. The
+// model may name causes besides those that it is told about.
+func engine(w World, opt *Options, codes []finding.Def, causes ...string) (*aidiag.Engine, error) {
 	var mu sync.Mutex // guards standard error
 	interactive := terminal.IsTerminal(w.Stderr)
 	return aidiag.New(opt.AI, aidiag.Deps{
-		Defs: codes, Lang: string(opt.Lang), Getenv: w.Getenv, Log: w.Log,
+		Defs: codes, Causes: causes, Lang: string(opt.Lang), Getenv: w.Getenv, Log: w.Log,
 		Observe: func(e aidiag.Event) {
 			if e.Kind == aidiag.EventRetry && !interactive {
 				return // of the moment: nobody is watching
@@ -31,6 +34,19 @@ func engine(w World, opt *Options, codes []finding.Def) (*aidiag.Engine, error) 
 			_, _ = fmt.Fprintln(w.Stderr, "netwhy: "+terminal.Printable(e.Text)) // a terminal that is gone is told by the report
 		},
 	})
+}
+
+// publicCauses are the names of causes that everybody's netwhy has: those of the
+// built-in rules. What a site calls its own troubles is its own matter, and leaves
+// under a pseudonym.
+func publicCauses(set *rules.Set) []string {
+	var names []string
+	for _, r := range set.Rules() {
+		if name := string(r.Cause); r.Builtin && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // cases are the questions about the diagnoses that are shown.
@@ -45,26 +61,6 @@ func cases(res *analyze.Result, said []diagnosis.Diagnosis, least finding.Severi
 	return out
 }
 
-// ask has the model asked about each diagnosis and returns when all are
-// answered, by it or by their rules, or when ctx ends.
-func ask(ctx context.Context, e *aidiag.Engine, questions []aidiag.Case) []aidiag.Answer {
-	var answers []aidiag.Answer
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		_ = e.Run(ctx) // its error is the context's cause; the answers say what became of each case
-	})
-	var shed []aidiag.Answer
-	for i := range questions {
-		shed = append(shed, e.Submit(questions[i])...)
-	}
-	e.Finish()
-	for a := range e.Answers() {
-		answers = append(answers, a)
-	}
-	wg.Wait()
-	return append(answers, shed...)
-}
-
 // addAI adds to the report what the model said. The diagnoses of the rules stay
 // as they are, where they are.
 func addAI(r *report.Report, a *assembler, answers []aidiag.Answer) {
@@ -72,7 +68,7 @@ func addAI(r *report.Report, a *assembler, answers []aidiag.Answer) {
 	ai := &report.AI{
 		State: string(s.State), Reason: s.Reason, Provider: s.Provider, Endpoint: s.Endpoint, Model: s.Model,
 		Tokens:         report.AITokens{Prompt: s.Tokens.Prompt, Completion: s.Tokens.Completion},
-		RejectedClaims: []any{}, Decisions: []any{},
+		RejectedClaims: []any{}, Decisions: []any{}, Notices: []string{},
 	}
 	for _, c := range s.Rejected {
 		ai.RejectedClaims = append(ai.RejectedClaims, c)
@@ -110,7 +106,7 @@ func addAI(r *report.Report, a *assembler, answers []aidiag.Answer) {
 
 // off is the section "ai" of a run in which nobody was to be asked.
 func off(reason string) *report.AI {
-	return &report.AI{State: string(aidiag.Off), Reason: reason, RejectedClaims: []any{}, Decisions: []any{}}
+	return &report.AI{State: string(aidiag.Off), Reason: reason, RejectedClaims: []any{}, Decisions: []any{}, Notices: []string{}}
 }
 
 // Reasons of a run without questions.
@@ -156,7 +152,7 @@ func CheckAI(ctx context.Context, out io.Writer, w World, cfg aidiag.Config) (fa
 			b.WriteString(" (key from " + c.KeyFrom + ")")
 		}
 		if c.OK {
-			b.WriteString(": works, " + strconv.FormatInt(c.Latency.Milliseconds(), 10) + " ms, model " + c.Model)
+			b.WriteString(": works, " + strconv.FormatInt(c.Latency.Milliseconds(), 10) + " ms, model " + c.Model + listed(c.Models))
 		} else {
 			failed++
 			b.WriteString(": " + c.Problem)
@@ -169,4 +165,16 @@ func CheckAI(ctx context.Context, out io.Writer, w World, cfg aidiag.Config) (fa
 		}
 	}
 	return failed, nil
+}
+
+// listed says which models an endpoint offers; not every one tells.
+func listed(models []string) string {
+	const most = 5
+	switch n := len(models); {
+	case n == 0:
+		return ""
+	case n > most:
+		return fmt.Sprintf("; it offers %s and %d more", strings.Join(models[:most], ", "), n-most)
+	}
+	return "; it offers " + strings.Join(models, ", ")
 }

@@ -154,7 +154,7 @@ func conclude(ctx context.Context, w World, opt *Options, set *rules.Set, file *
 	}
 	out.Failed = out.Failed || opt.Strict && r.Source.Truncated != nil
 	if opt.Preview && !opt.Offline {
-		e, err := engine(w, opt, set.Codes())
+		e, err := engine(w, opt, set.Codes(), publicCauses(set)...)
 		if err != nil {
 			return out, err
 		}
@@ -168,15 +168,16 @@ func conclude(ctx context.Context, w World, opt *Options, set *rules.Set, file *
 		out.Failed = true
 		w.Log.ErrorContext(ctx, "the charts could not be drawn; the rest of the report is whole", slog.Any("err", err))
 	}
-	if err := consult(ctx, w, opt, outs, r, a, diagnoses); err != nil {
+	if err := consult(ctx, w, opt, set, outs, r, a, diagnoses); err != nil {
 		return out, err
 	}
+	out.Interrupted = out.Interrupted || ctx.Err() != nil // while the model was asked
 	return out, outs.write(r)
 }
 
 // consult adds the model's answers to the report, where they are wanted. What
 // the rules said is on the screen before the first question leaves.
-func consult(ctx context.Context, w World, opt *Options, outs *outputs, r *report.Report, a *assembler, said []diagnosis.Diagnosis) error {
+func consult(ctx context.Context, w World, opt *Options, set *rules.Set, outs *outputs, r *report.Report, a *assembler, said []diagnosis.Diagnosis) error {
 	if !opt.Diagnose && !opt.Preview {
 		return nil
 	}
@@ -188,11 +189,11 @@ func consult(ctx context.Context, w World, opt *Options, outs *outputs, r *repor
 		r.AI = off(reasonInterrupted)
 		return nil
 	}
-	e, err := engine(w, opt, a.codes)
+	e, err := engine(w, opt, set.Codes(), publicCauses(set)...)
 	if err != nil {
 		return err
 	}
 	outs.early(r)
-	addAI(r, a, ask(ctx, e, cases(a.res, said, opt.MinSeverity)))
+	addAI(r, a, e.AskAll(ctx, cases(a.res, said, opt.MinSeverity)))
 	return nil
 }

@@ -179,7 +179,7 @@ func Attack() *report.Report {
 	for i := range r.Worst {
 		r.Worst[i].End, r.Worst[i].Name = Hostile, Hostile
 	}
-	r.AI = &report.AI{State: "answered", Reason: Hostile, Model: Hostile, RejectedClaims: []any{Hostile}, Decisions: []any{}}
+	r.AI = &report.AI{State: "answered", Reason: Hostile, Model: Hostile, RejectedClaims: []any{Hostile}, Decisions: []any{}, Notices: []string{Hostile}}
 	return r
 }
 
