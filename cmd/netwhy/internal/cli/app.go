@@ -105,6 +105,8 @@ func (s *session) app() *cli.App {
 			s.configCommand(),
 			s.diffCommand(),
 			s.explainCommand(),
+			s.manCommand(),
+			s.completionCommand(),
 			s.versionCommand(),
 		},
 	}
