@@ -24,7 +24,6 @@ type watching struct {
 	asked   uint64              // moments that were answered
 	pressed bool                // payload is left out: the analysis does not keep up
 	heavy   []uint32            // scratch
-	weight  []uint64            // scratch
 }
 
 // earlier is when a conversation was told of last.
@@ -65,7 +64,7 @@ func (l *lane) restart() {
 func (l *lane) passOver(conv uint32, c *conversation, s *tcp.Segment, n int) {
 	l.d.unread++
 	if c.socket != 0 {
-		l.sockets[c.socket].gap(l, conv, c, s, uint32(n)) //nolint:gosec // below 64 KiB, or what waited behind a gap
+		l.sockets[c.socket].gap(l, conv, c, s, uint32(n))
 		return
 	}
 	c.flags |= deaf

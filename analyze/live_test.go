@@ -86,8 +86,10 @@ const (
 // opening is a handshake and a request, at a time.
 func opening(n uint16, ms int64) []timed {
 	return []timed{
-		{ms, segment(n, false, 100, 0, flagSYN, "")}, {ms + 1, segment(n, true, 500, 101, flagSYN|flagACK, "")},
-		{ms + 2, segment(n, false, 101, 501, flagACK, "")}, {ms + 3, segment(n, false, 101, 501, flagPSH|flagACK, request)},
+		{ms, segment(n, false, 100, 0, flagSYN, "")},
+		{ms + 1, segment(n, true, 500, 101, flagSYN|flagACK, "")},
+		{ms + 2, segment(n, false, 101, 501, flagACK, "")},
+		{ms + 3, segment(n, false, 101, 501, flagPSH|flagACK, request)},
 	}
 }
 

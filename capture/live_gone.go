@@ -45,7 +45,7 @@ func (l *Live) look() {
 		switch {
 		case p.returned != 0 && (err != nil || found.Index != p.returned):
 			p.returned = 0
-			l.listen()
+			_ = l.listen() // the frames of an interface that is gone do not come either way
 			l.notify(Notice{Interface: p.name, Text: p.name + ": the interface disappeared; waiting for it to come back", Lost: true})
 		case err != nil:
 			if !p.gone { // libpcap reports it with the next read, if at all

@@ -209,11 +209,11 @@ func setFilter(p *C.pcap_t, name, filter string) error {
 	text := C.CString(filter)
 	defer C.free(unsafe.Pointer(text))
 	var program C.struct_bpf_program
-	if C.pcap_compile(p, &program, text, 1, C.PCAP_NETMASK_UNKNOWN) != 0 {
+	if C.pcap_compile(p, &program, text, 1, C.PCAP_NETMASK_UNKNOWN) != 0 { //nolint:gocritic // cgo's rewriting
 		return &FilterError{Filter: filter, Link: linkOf(int(C.pcap_datalink(p))), Reason: C.GoString(C.pcap_geterr(p))}
 	}
-	defer C.pcap_freecode(&program)
-	if C.pcap_setfilter(p, &program) != 0 {
+	defer C.pcap_freecode(&program)         //nolint:gocritic // cgo's rewriting
+	if C.pcap_setfilter(p, &program) != 0 { //nolint:gocritic // cgo's rewriting
 		return &OpenError{Name: name, Reason: "the filter could not be set: " + C.GoString(C.pcap_geterr(p))}
 	}
 	return nil
@@ -224,7 +224,7 @@ func linkOf(dlt int) packet.LinkType {
 	if dlt == C.DLT_RAW {
 		return packet.LinkRaw
 	}
-	return packet.LinkType(dlt) //nolint:gosec // below 65536
+	return packet.LinkType(dlt)
 }
 
 // activateError says in the user's words why an interface cannot be opened.
@@ -321,7 +321,7 @@ func (p *port) close() {
 func devices() ([]Device, error) {
 	var fault [C.PCAP_ERRBUF_SIZE]C.char
 	var list *C.pcap_if_t
-	if C.pcap_findalldevs(&list, &fault[0]) != 0 {
+	if C.pcap_findalldevs(&list, &fault[0]) != 0 { //nolint:gocritic // cgo's rewriting
 		return nil, fmt.Errorf("list interfaces: %s", C.GoString(&fault[0]))
 	}
 	defer C.pcap_freealldevs(list)

@@ -96,7 +96,7 @@ func TestLiveSeesWhatTcpdumpSees(t *testing.T) {
 	}
 	n.ThereIP("link set " + livetest.There + " gso_max_segs 1")
 	file := filepath.Join(t.TempDir(), "beside.pcap")
-	dump := exec.Command("tcpdump", "-i", livetest.Here, "-w", file, "-U", "--nano", "--immediate-mode", "-B", "65536", "-Z", "root", "tcp")
+	dump := exec.CommandContext(t.Context(), "tcpdump", "-i", livetest.Here, "-w", file, "-U", "--nano", "--immediate-mode", "-B", "65536", "-Z", "root", "tcp")
 	var said bytes.Buffer
 	dump.Stderr = &said
 	if err := dump.Start(); err != nil {
@@ -112,7 +112,11 @@ func TestLiveSeesWhatTcpdumpSees(t *testing.T) {
 	})}
 	go func() { _ = server.Serve(listener) }()
 	for range 40 {
-		resp, err := http.Get("http://" + livetest.ThereIP + "/")
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+livetest.ThereIP+"/", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.DefaultClient.Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -267,7 +271,7 @@ func TestLiveKeepsSeveralInterfacesInOrder(t *testing.T) {
 	}
 	l := openLive(t, LiveOptions{Interfaces: []string{livetest.Here, "lo"}, Filter: "udp port 9"})
 	wait := collect(t, l, true)
-	lo, err := net.ListenPacket("udp", "127.0.0.1:0")
+	lo, err := (&net.ListenConfig{}).ListenPacket(t.Context(), "udp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -188,7 +188,7 @@ func (l *Live) throwAway() int {
 	total := uint64(0)
 	for _, p := range l.ports {
 		if p.stage != nil {
-			total += uint64(p.stage.rest())
+			total += uint64(p.stage.rest()) //nolint:gosec // not negative
 			p.stage.clear()
 		}
 		if p.gone {
@@ -206,7 +206,7 @@ func (l *Live) throwAway() int {
 		l.info.Counters.DroppedQueue += total
 		l.mu.Unlock()
 	}
-	return int(total) //nolint:gosec // some thousands
+	return int(total)
 }
 
 // drain empties the rings at the end, and waits for the block that the kernel
@@ -225,7 +225,7 @@ func (l *Live) drain() {
 			break
 		}
 		quiet = true
-		time.Sleep(time.Millisecond) // wait would return at once
+		time.Sleep(time.Millisecond) //nolint:forbidigo // the loop was told to stop: waiting for frames would return at once
 	}
 	l.ask()
 	l.flush()

@@ -125,6 +125,9 @@ func (r *Recording) begin(at int64) error {
 }
 
 const (
+	// flushBytes is below the recorder's buffer, so that what is written always
+	// ends with a whole block, and a disk that fills up has all it can hold.
+	flushBytes  = recorderBuffer / 2
 	stampLayout = "20060102T150405"
 	digits      = 5
 )
@@ -152,6 +155,11 @@ func (r *Recording) Write(b *packet.Batch) error {
 		}
 		if err := r.write(f, b.Data(f)); err != nil {
 			return r.fail(err)
+		}
+		if r.rec.Size()-r.whole >= flushBytes {
+			if err := r.flush(); err != nil {
+				return r.fail(err)
+			}
 		}
 	}
 	if err := r.flush(); err != nil {

@@ -4,7 +4,8 @@ import (
 	"testing"
 )
 
-// TestHashSpreadsPorts: the connections of two hosts differ in their ports only,
+// TestHashSpreadsPorts: the connections of two hosts differ in their ports only.
+// Tables and lanes take the lower half of the hash with the upper one folded in.
 func TestHashSpreadsPorts(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -126,7 +126,7 @@ func (n *Net) ThereIP(args string) { n.t.Helper(); n.RunThere("ip", strings.Fiel
 // Run runs a command on this side to its end.
 func (n *Net) Run(name string, args ...string) string {
 	n.t.Helper()
-	out, err := exec.CommandContext(n.t.Context(), name, args...).CombinedOutput()
+	out, err := exec.CommandContext(n.t.Context(), name, args...).CombinedOutput() //nolint:gosec // a test's own words
 	if err != nil {
 		n.t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
 	}

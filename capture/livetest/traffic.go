@@ -55,7 +55,7 @@ func (x *Traffic) Connections(count int) (sent int) {
 	)
 	for range count {
 		x.next++
-		port := uint16(1024 + x.next%60000)                                        //nolint:gosec // below 65536
+		port := uint16(1024 + x.next%60000)
 		client := [4]byte{10, 99, byte(x.next / 60000 >> 8), byte(x.next / 60000)} //nolint:gosec // an address each 60,000
 		s, a := x.next*7919, x.next*104729
 		steps := [FramesEach]struct {
@@ -64,8 +64,11 @@ func (x *Traffic) Connections(count int) (sent int) {
 			flags    byte
 			data     string
 		}{
-			{false, s, 0, syn, ""}, {true, a, s + 1, syn | ack, ""}, {false, s + 1, a + 1, ack, ""},
-			{false, s + 1, a + 1, ack | psh, words}, {true, a + 1, s + 1 + uint32(len(words)), ack | psh, answer},
+			{false, s, 0, syn, ""},
+			{true, a, s + 1, syn | ack, ""},
+			{false, s + 1, a + 1, ack, ""},
+			{false, s + 1, a + 1, ack | psh, words},
+			{true, a + 1, s + 1 + uint32(len(words)), ack | psh, answer},
 			{false, s + 1 + uint32(len(words)), a + 1 + uint32(len(answer)), fin | ack, ""},
 			{true, a + 1 + uint32(len(answer)), s + 2 + uint32(len(words)), fin | ack, ""},
 		}
@@ -133,7 +136,7 @@ func fold(s uint32) uint16 {
 	for s > 0xffff {
 		s = s&0xffff + s>>16
 	}
-	return uint16(s) //nolint:gosec // folded
+	return uint16(s)
 }
 
 // Soak is how long soak tests run: NETWHY_SOAK, such as "5m", or a few seconds.

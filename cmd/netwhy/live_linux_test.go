@@ -113,11 +113,21 @@ func (w *watcher) wait() int {
 func refusals(t *testing.T, n int) {
 	t.Helper()
 	for range n {
-		if c, err := net.DialTimeout("tcp", livetest.ThereIP+":81", 2*time.Second); err == nil {
+		d := net.Dialer{Timeout: 2 * time.Second}
+		if c, err := d.DialContext(t.Context(), "tcp", livetest.ThereIP+":81"); err == nil {
 			_ = c.Close()
 			t.Fatal("somebody listens on port 81")
 		}
 	}
+}
+
+func get(t *testing.T, url string) (*http.Response, error) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return http.DefaultClient.Do(req)
 }
 
 // TestCaptureGivesPrivilegesUp looks at what the kernel says of every thread.
@@ -205,7 +215,7 @@ func TestCaptureTellsWhileItHappens(t *testing.T) {
 	_ = os.Remove(filepath.Join(rulesDir, "bad.yaml"))
 	_ = w.cmd.Process.Signal(syscall.SIGHUP)
 	w.said("rules are in force")
-	resp, err := http.Get("http://127.0.0.1:9469/metrics")
+	resp, err := get(t, "http://127.0.0.1:9469/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}

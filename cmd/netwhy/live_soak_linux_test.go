@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,7 +36,7 @@ func usageOf(t *testing.T, pid int) usage {
 	}
 	fds, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 	u.fds = len(fds)
-	resp, err := http.Get("http://127.0.0.1:9469/metrics")
+	resp, err := get(t, "http://127.0.0.1:9469/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +107,7 @@ func TestCaptureSoak(t *testing.T) {
 	if end.goroutines > half.goroutines+3 || end.fds > half.fds+3 {
 		t.Errorf("goroutines or descriptors leak: %+v, then %+v", half, end)
 	}
-	if seen := r.Source.Packets + r.Source.Dropped.Kernel + r.Source.Dropped.Queue; seen < uint64(sent) { //nolint:gosec // not negative
+	if seen := r.Source.Packets + r.Source.Dropped.Kernel + r.Source.Dropped.Queue; seen < uint64(sent) {
 		t.Errorf("sent %d, accounted for %d", sent, seen)
 	}
 }
@@ -141,11 +140,11 @@ func TestCaptureAtFullLoad(t *testing.T) {
 	}
 	t.Logf("netwhy: %d frames at %.0f a second: seen %d, lost by the kernel %d, by the queue %d", sent, float64(sent)/took.Seconds(),
 		r.Source.Packets, r.Source.Dropped.Kernel, r.Source.Dropped.Queue)
-	if got := r.Source.Packets + r.Source.Dropped.Kernel + r.Source.Dropped.Queue; got != uint64(sent) { //nolint:gosec // not negative
+	if got := r.Source.Packets + r.Source.Dropped.Kernel + r.Source.Dropped.Queue; got != uint64(sent) {
 		t.Errorf("sent %d, accounted for %d", sent, got)
 	}
 	file := filepath.Join(openDir(t), "beside.pcap")
-	dump := exec.Command("tcpdump", "-i", livetest.Here, "-w", file, "-B", "65536", "-Z", "root", "tcp", "port", "80")
+	dump := exec.CommandContext(t.Context(), "tcpdump", "-i", livetest.Here, "-w", file, "-B", "65536", "-Z", "root", "tcp", "port", "80")
 	if err := dump.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -84,8 +84,10 @@ func localeLang(getenv func(string) string) Lang {
 
 // Bounds of what libpcap takes, in bytes.
 const (
-	MinSnaplen, MaxSnaplen = 64, 256 << 20
-	MinBuffer, MaxBuffer   = 1 << 20, 2<<30 - 1
+	MinSnaplen = 64
+	MaxSnaplen = 256 << 20
+	MinBuffer  = 1 << 20
+	MaxBuffer  = 2<<30 - 1
 )
 
 // check tells what no single value shows; path is the key at fault.

@@ -206,7 +206,7 @@ func (c *liveRun) report(ctx context.Context, res *analyze.Result) (*report.Repo
 		c.w.Log.WarnContext(ctx, "a rule could not be evaluated", slog.Any("err", f))
 	}
 	info := c.src.Info()
-	r, a := assemble(res, &info, diagnoses, set.Codes(), finding.Severity(c.least.Load()))
+	r, a := assemble(res, &info, diagnoses, set.Codes(), finding.Severity(c.least.Load())) //nolint:gosec // one was stored
 	r.Version = c.w.Version
 	return r, a, diagnoses
 }
@@ -272,7 +272,7 @@ func (m *monitor) tell(now time.Time, r *report.Report) {
 	for i := range r.Diagnoses {
 		d := &r.Diagnoses[i]
 		x := m.diagnoses.of(partyOf(d))
-		count := uint64(max(d.Impact.Connections, 0)) //nolint:gosec // not negative
+		count := uint64(max(d.Impact.Connections, 0))
 		if !x.due(count, d.Severity, now) {
 			continue
 		}

@@ -2,7 +2,6 @@ package run
 
 import (
 	"errors"
-	"fmt"
 	"path/filepath"
 	"strings"
 	"time"
@@ -88,7 +87,7 @@ func (*outputs) momentTo(c *liveRun, want Output, r *report.Report) (err error) 
 		return err
 	}
 	if !stdout {
-		c.say("%s", fmt.Sprintf("the report of the moment is in %s", out.name))
+		c.say("the report of the moment is in %s", out.name)
 	}
 	return nil
 }

@@ -293,7 +293,7 @@ func frames(f *report.Finding) string {
 func wrap(text string, width int) []string {
 	var lines []string
 	line := ""
-	for _, word := range strings.Fields(terminal.Printable(text)) {
+	for word := range strings.FieldsSeq(terminal.Printable(text)) {
 		for terminal.Width(word) > width { // longer than a line: cut hard
 			head := terminal.Clip(word, width)
 			lines = append(lines, head)
