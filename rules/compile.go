@@ -152,8 +152,7 @@ func (e *environment) compile(text string, opts []expr.Option) (*vm.Program, err
 		return nil, err
 	}
 	if err := optimizer.Optimize(&tree.Node, c); err != nil {
-		var at *file.Error
-		if errors.As(err, &at) {
+		if at, ok := errors.AsType[*file.Error](err); ok {
 			return nil, at.Bind(tree.Source)
 		}
 		return nil, err

@@ -68,15 +68,20 @@ func (m *Meter) add(at int64, length uint32) {
 	if at < m.t.Start {
 		since = 0
 	}
-	for since/uint64(m.t.Step) >= maxSlots && m.t.Step < maxStep {
+	for m.slot(since) >= maxSlots && m.t.Step < maxStep {
 		m.join()
 	}
-	i := min(since/uint64(m.t.Step), maxSlots-1)
+	i := min(m.slot(since), maxSlots-1)
 	for uint64(len(m.t.Slots)) <= i {
 		m.t.Slots = append(m.t.Slots, Slot{})
 	}
 	m.t.Slots[i].Frames++
 	m.t.Slots[i].Bytes += uint64(length)
+}
+
+// slot is the place of a moment, in ns since the start.
+func (m *Meter) slot(since uint64) uint64 {
+	return since / uint64(m.t.Step) //nolint:gosec // a step is positive
 }
 
 func (m *Meter) join() {

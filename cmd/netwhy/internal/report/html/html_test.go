@@ -150,10 +150,10 @@ var library = regexp.MustCompile(`(?s)<style>.*?</style>|<script>.*?</script>|sh
 
 func TestGolden(t *testing.T) {
 	t.Parallel()
-	for name, make := range cases() {
+	for name, sample := range cases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := library.ReplaceAll(write(t, make(), langOf(name)), nil)
+			got := library.ReplaceAll(write(t, sample(), langOf(name)), nil)
 			reporttest.Golden(t, name+".html", got, *update)
 		})
 	}
@@ -164,10 +164,10 @@ func TestGolden(t *testing.T) {
 // that cannot be seen.
 func TestNothingForeignIsObeyed(t *testing.T) {
 	t.Parallel()
-	for name, make := range cases() {
+	for name, sample := range cases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			page := write(t, make(), langOf(name))
+			page := write(t, sample(), langOf(name))
 			for _, r := range string(library.ReplaceAll(page, nil)) {
 				if r != '\n' && (r < 0x20 || r >= 0x7f && r <= 0x9f || r == 0x202e) {
 					t.Errorf("%U in the page", r)

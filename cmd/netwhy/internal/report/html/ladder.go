@@ -188,16 +188,17 @@ func host(s string) string {
 }
 
 func what(e *trace.Exhibit) string {
-	s := e.Label
+	var s strings.Builder
+	s.WriteString(e.Label)
 	if e.Len > 0 {
-		s += fmt.Sprintf(", %d B", e.Len)
+		fmt.Fprintf(&s, ", %d B", e.Len)
 	}
 	for i, name := range tcp.CounterNames {
 		if m := tcp.Marks(1) << i; e.Marks.Has(m) && m != tcp.Reset {
-			s += ", " + strings.ReplaceAll(name, "_", " ")
+			s.WriteString(", " + strings.ReplaceAll(name, "_", " "))
 		}
 	}
-	return s
+	return s.String()
 }
 
 func bad(e *trace.Exhibit) bool {

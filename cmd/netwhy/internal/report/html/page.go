@@ -14,6 +14,9 @@ import (
 	"netwhy/cmd/netwhy/internal/terminal"
 )
 
+// icmp names counters, and the end of a connection that ICMP put an end to.
+const icmp = "icmp"
+
 // page is what the template shows. Every text in it is made printable; the
 // template escapes it for its place.
 type page struct {
@@ -253,7 +256,7 @@ func (g *page) foot() {
 		name string
 		m    map[string]uint64
 	}{
-		{"protocols", r.Counters.Protocols}, {"tcp", r.Counters.TCP}, {"dns_rcode", r.Counters.DNSRcode}, {"icmp", r.Counters.ICMP},
+		{"protocols", r.Counters.Protocols}, {"tcp", r.Counters.TCP}, {"dns_rcode", r.Counters.DNSRcode}, {icmp, r.Counters.ICMP},
 		{"icmpv6", r.Counters.ICMPv6}, {"tls_alert", r.Counters.TLSAlert}, {"http_status", r.Counters.HTTPStatus},
 	} {
 		if rows := counted(c.m); len(rows) > 0 {

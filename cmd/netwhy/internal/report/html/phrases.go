@@ -85,7 +85,7 @@ func english() *phrases {
 			"dns": "lookup", "connect": "connect", "tls": "TLS", "client_think": "client think", "request_send": "request", "path": "path",
 			"server_think": "server think", "loss_stall": "loss", "window_stall": "window", "sender_idle": "sender idle", "transfer": "transfer",
 		},
-		End: map[string]string{"fin": "closed", "half": "half closed", "no-answer": "no answer", "icmp": "ICMP error"},
+		End: map[string]string{"fin": "closed", "half": "half closed", "no-answer": "no answer", icmp: "ICMP error"},
 		Script: scriptPhrases{
 			Filter: "Filter: words that a row must have", Of: "{n} of {all}", More: "Show {n} more", Copied: "Copied", OnlyBad: "only diagnosed",
 			Sequence: "Bytes sent over time, {who}", RTT: "Round trip", Rate: "Throughput", Window: "Window and bytes in flight", Seconds: "s",
@@ -128,7 +128,7 @@ func chinese() *phrases {
 			"server_think": "服务器处理", "loss_stall": "丢包等待", "window_stall": "窗口等待", "sender_idle": "发送方空闲", "transfer": "传输",
 		},
 		End: map[string]string{
-			"open": "未关闭", "fin": "已关闭", "half": "半关闭", "reset": "被重置", "refused": "被拒绝", "no-answer": "无应答", "idle": "空闲", "icmp": "ICMP 错误",
+			"open": "未关闭", "fin": "已关闭", "half": "半关闭", "reset": "被重置", "refused": "被拒绝", "no-answer": "无应答", "idle": "空闲", icmp: "ICMP 错误",
 		},
 		Script: scriptPhrases{
 			Filter: "过滤：每行须含的词", Of: "显示 {n} / {all}", More: "再显示 {n} 个", Copied: "已复制", OnlyBad: "仅显示已诊断的",
