@@ -256,8 +256,13 @@ func (g *page) foot() {
 		name string
 		m    map[string]uint64
 	}{
-		{"protocols", r.Counters.Protocols}, {"tcp", r.Counters.TCP}, {"dns_rcode", r.Counters.DNSRcode}, {icmp, r.Counters.ICMP},
-		{"icmpv6", r.Counters.ICMPv6}, {"tls_alert", r.Counters.TLSAlert}, {"http_status", r.Counters.HTTPStatus},
+		{"protocols", r.Counters.Protocols},
+		{"tcp", r.Counters.TCP},
+		{"dns_rcode", r.Counters.DNSRcode},
+		{icmp, r.Counters.ICMP},
+		{"icmpv6", r.Counters.ICMPv6},
+		{"tls_alert", r.Counters.TLSAlert},
+		{"http_status", r.Counters.HTTPStatus},
 	} {
 		if rows := counted(c.m); len(rows) > 0 {
 			g.Counters = append(g.Counters, counterGroup{c.name, rows})
