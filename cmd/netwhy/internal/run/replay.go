@@ -61,6 +61,7 @@ type Outcome struct {
 // Replay reads capture files to their end, or to the end of ctx, and writes the
 // report. What is wrong with the options is returned before a packet is read.
 func Replay(ctx context.Context, w World, opt *Options) (Outcome, error) {
+	defer tuneHeap(w.Getenv)()
 	set := loadRules(opt)
 	defer func() { _, _ = set() }() // nothing is left running
 	if len(opt.Rules) > 0 {         // the user's rules may be at fault: that is told before a packet is read

@@ -1,0 +1,67 @@
+package run
+
+import (
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"sync/atomic"
+)
+
+const (
+	// headroom is how far the heap may grow between two collections: with a fixed
+	// share of what lives, as the runtime has it by itself, a large capture takes
+	// twice its memory, and a small one is collected too often.
+	headroom = 32 << 20
+	// A larger heap gets a share of it, or marking it would cost too much. It is
+	// nearly all plain numbers, which cost the collector nothing.
+	headroomShare = 5
+	leastPercent  = 10
+	mostPercent   = 800
+
+	defaultPercent = 100 // of the runtime, without GOGC
+)
+
+// tuneHeap sets the collector's pace after each collection, until the function that
+// it returns is called. An explicit GOGC is respected.
+func tuneHeap(getenv func(string) string) func() {
+	if getenv("GOGC") != "" {
+		return func() {}
+	}
+	t := &tuner{}
+	t.arm()
+	t.pace()
+	return func() {
+		t.over.Store(true)
+		debug.SetGCPercent(defaultPercent)
+	}
+}
+
+type tuner struct{ over atomic.Bool }
+
+// arm leaves an object for the next collection to find dead. What is done then is
+// done after that collection.
+func (t *tuner) arm() {
+	type sentinel struct{ _ [16]byte }
+	runtime.AddCleanup(&sentinel{}, func(t *tuner) {
+		if !t.over.Load() {
+			t.pace()
+			t.arm()
+		}
+	}, t)
+}
+
+// pace sets the percentage that gives the heap its headroom.
+func (t *tuner) pace() {
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	n := int64(1 << 20)
+	if live[0].Value.Kind() == metrics.KindUint64 {
+		n = max(n, int64(live[0].Value.Uint64())) //nolint:gosec // a heap is below 2^63
+	}
+	debug.SetGCPercent(percent(n))
+}
+
+// percent is the collector's pace for a heap with so many live bytes.
+func percent(live int64) int {
+	return int(min(max((100*max(headroom, live/headroomShare)+live-1)/live, leastPercent), mostPercent))
+}
