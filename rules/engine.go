@@ -99,6 +99,7 @@ func (s *Set) Diagnose(in *Input, opt Options) ([]diagnosis.Diagnosis, []*Error)
 	}
 	j.base = s.zeros(in)
 	j.lastEnv = maps.Clone(j.base)
+	j.codes = codeSheets{of: make(map[string]map[string]any), row: make(map[finding.Code]map[string]any)}
 	j.gather()
 	hits := j.hits()
 	hits = subsume(hits)

@@ -86,13 +86,16 @@ func zeroCode(d *finding.Def) map[string]any {
 		m[f] = 0.0
 	}
 	for _, v := range d.Metrics {
-		if v.Text {
-			m[v.Name] = ""
-		} else {
-			m[v.Name] = 0.0
-		}
+		m[v.Name] = zeroOf(v)
 	}
 	return m
+}
+
+func zeroOf(m finding.Metric) any {
+	if m.Text {
+		return ""
+	}
+	return 0.0
 }
 
 // setConn writes conn.* and worst.* of a conversation; nil is one of zeros.
@@ -155,7 +158,8 @@ func fold[T any](f fact[T], conns []*conn.Summary, part func(*conn.Summary) *T, 
 // belong to: each is a clone of the shared one, made once and used again.
 type codeSheets struct {
 	of  map[string]map[string]any
-	set []setCode // that differ from the shared ones
+	row map[finding.Code]map[string]any // of each code that was met
+	set []setCode                       // that differ from the shared ones
 }
 
 type setCode struct{ family, name string }
@@ -177,13 +181,16 @@ func (j *judge) setCodes(env map[string]any, findings []*finding.Finding) {
 		if sheet == nil {
 			shared, _ := j.base[family].(map[string]any)
 			sheet = maps.Clone(shared)
-			if j.codes.of == nil {
-				j.codes.of = make(map[string]map[string]any)
-			}
 			j.codes.of[family] = sheet
 		}
 		env[family] = sheet
-		sheet[name] = joined(def, findings[i:])
+		row := j.codes.row[f.Code]
+		if row == nil {
+			row = zeroCode(def)
+			j.codes.row[f.Code] = row
+		}
+		joined(row, def, findings[i:])
+		sheet[name] = row
 		j.codes.set = append(j.codes.set, setCode{family, name})
 		j.changed = append(j.changed, family)
 	}
@@ -198,9 +205,8 @@ func metBefore(list []*finding.Finding, c finding.Code) bool {
 	return false
 }
 
-// joined is the figures of all findings of one code.
-func joined(def *finding.Def, findings []*finding.Finding) map[string]any {
-	m := zeroCode(def)
+// joined writes the figures of all findings of one code.
+func joined(m map[string]any, def *finding.Def, findings []*finding.Finding) {
 	var count, flows, hosts, joins float64
 	var first, last uint64
 	var start, end int64
@@ -226,13 +232,14 @@ func joined(def *finding.Def, findings []*finding.Finding) map[string]any {
 		for i, v := range def.Metrics {
 			if i < len(f.Values) {
 				m[v.Name] = merged(v, m[v.Name], f.Values[i], seen)
+			} else if !seen { // what the subject before had
+				m[v.Name] = zeroOf(v)
 			}
 		}
 		seen = true
 	}
 	m[factCount], m[factFlows], m[factHosts], m[factFindings] = count, flows, hosts, joins
 	m[factFirstFrame], m[factLastFrame], m[factSpan] = float64(first), float64(last), max(0, seconds(end-start))
-	return m
 }
 
 // merged joins a figure with those of other conversations. Within one, First and
