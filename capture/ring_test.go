@@ -4,73 +4,73 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"netwhy/capture/packet"
 )
 
-// TestRingKeepsTheLatestFrames compares the ring with a list of all frames: it
-// holds the end of the list, whole and unchanged, and wastes less room than two of
-// the longest frames.
-func TestRingKeepsTheLatestFrames(t *testing.T) {
+// TestRingKeepsTheLatest compares the ring with a list that keeps everything:
+// what the ring has is always the end of it, whole, and as much as fits.
+func TestRingKeepsTheLatest(t *testing.T) {
 	t.Parallel()
-	const size, longest = 4096, 300
+	const size = 10_000
 	rnd := rand.New(rand.NewPCG(1, 2))
 	ring := NewRing(size)
+	pool := packet.NewPool(1, 64<<10)
 	var all [][]byte
-	for n := range 3000 {
-		data := make([]byte, rnd.IntN(longest))
-		if rnd.IntN(8) == 0 {
-			data = nil // a frame of which nothing was kept
+	number := uint64(0)
+	for range 300 {
+		b, err := pool.Get(t.Context())
+		if err != nil {
+			t.Fatal(err)
 		}
-		for i := range data {
-			data[i] = byte(n)
-		}
-		all = append(all, data)
-		b := &packet.Batch{}
-		b.Append(packet.Frame{Number: uint64(n), Time: int64(n)}, data)
-		ring.Add(b)
-
-		first, last, held := ring.Span()
-		if held == 0 || last != int64(n) || first != int64(n-held+1) {
-			t.Fatalf("after frame %d the ring has %d frames, %d to %d", n, held, first, last)
-		}
-		next, total := n-held+1, 0
-		ring.Each(func(f *packet.Frame, got []byte) bool {
-			if f.Number != uint64(next) || !bytes.Equal(got, all[next]) {
-				t.Fatalf("after frame %d: place of frame %d has frame %d with %d bytes", n, next, f.Number, len(got))
+		for range rnd.IntN(6) {
+			data := bytes.Repeat([]byte{byte(number)}, rnd.IntN(1500))
+			if rnd.IntN(50) == 0 {
+				data = make([]byte, size+1) // longer than the ring: left out
+			} else {
+				all = append(all, data)
 			}
-			next++
-			total += len(got)
+			number++
+			b.Append(packet.Frame{Number: number, Time: int64(number)}, data)
+		}
+		ring.Add(b)
+		b.Release()
+		i, n := 0, 0
+		_, _, count := ring.Span()
+		ring.Each(func(f *packet.Frame, data []byte) bool {
+			if want := all[len(all)-count+i]; !bytes.Equal(data, want) {
+				t.Fatalf("frame %d of %d differs: %d bytes, want %d", i, count, len(data), len(want))
+			}
+			i++
+			n += len(data)
 			return true
 		})
-		if next != n+1 {
-			t.Fatalf("after frame %d: the ring gave frames up to %d", n, next-1)
+		if i != count || n > size {
+			t.Fatalf("%d frames of %d, %d bytes in a ring of %d", i, count, n, size)
 		}
-		if full := held == size/perFrame; held <= n && !full && total < size-2*longest {
-			t.Fatalf("after frame %d: only %d of %d bytes are in use", n, total, size)
+		if count < len(all) && count < len(ring.frames) && n < size-2*1500 {
+			t.Fatalf("only %d bytes are kept in a ring of %d", n, size)
 		}
 	}
 }
 
-// TestRingLeavesOutWhatNeverFits: one giant frame does not cost all the others.
-func TestRingLeavesOutWhatNeverFits(t *testing.T) {
+func TestClockJumps(t *testing.T) {
 	t.Parallel()
-	ring := NewRing(1024)
-	b := &packet.Batch{}
-	b.Append(packet.Frame{Number: 1, Time: 1}, make([]byte, 100))
-	ring.Add(b)
-	giant := &packet.Batch{}
-	giant.Append(packet.Frame{Number: 2, Time: 2}, make([]byte, 2000))
-	ring.Add(giant)
-	if first, last, held := ring.Span(); first != 1 || last != 1 || held != 1 {
-		t.Errorf("the ring has %d frames, %d to %d", held, first, last)
-	}
-	seen := 0
-	ring.Each(func(*packet.Frame, []byte) bool { seen++; return false })
-	if seen != 1 {
-		t.Errorf("Each went on for %d frames after it was told to stop", seen)
-	}
-	if _, _, held := NewRing(10).Span(); held != 0 {
-		t.Errorf("a new ring has %d frames", held)
+	for _, tt := range []struct {
+		name       string
+		wall, mono time.Duration
+		jumped     bool
+	}{
+		{"time goes by", 100 * time.Millisecond, 100 * time.Millisecond, false},
+		{"the clock is slewed", 100 * time.Millisecond, 101 * time.Millisecond, false},
+		{"set forward", time.Hour, 10 * time.Millisecond, true},
+		{"set back", -time.Hour, 10 * time.Millisecond, true},
+		{"the machine slept", 8 * time.Hour, 100 * time.Millisecond, true},
+		{"the loop was stopped, as by a debugger", time.Minute, time.Minute, false},
+	} {
+		if got := apart(tt.wall, tt.mono); got != tt.jumped {
+			t.Errorf("%s: %v", tt.name, got)
+		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 
 // RecordingOptions says where frames are recorded. With a size or a time the
 // recording is cut into files, whose names are Path with a number and the time
-// of their first frame before its ending: "trace_00001_20260807T101502.pcapng".
+// of their beginning before its ending: "trace_00001_20260807T101502.pcapng".
 type RecordingOptions struct {
 	Path        string
 	RotateSize  int64         // bytes after which a new file begins; 0: never
@@ -38,6 +38,7 @@ type Recording struct {
 	rec    *Recorder
 	index  map[uint16]uint16 // interface of the run to interface of the file
 	began  int64             // time of the file's first frame
+	empty  bool              // the file has no frame yet
 	base   []Interface       // what the interfaces had dropped when the file began
 	number int
 	whole  int64 // bytes of the file that are whole blocks
@@ -113,7 +114,7 @@ func (r *Recording) begin(at int64) error {
 		r.err = recordError(name, err)
 		return r.err
 	}
-	r.file, r.index, r.began, r.whole = f, map[uint16]uint16{}, 0, 0
+	r.file, r.index, r.empty, r.whole = f, map[uint16]uint16{}, true, 0
 	r.base = r.ifaces()
 	if r.rec, err = NewRecorder(f, RecordOptions{Application: r.opt.Application}); err == nil {
 		err = r.flush()
@@ -150,8 +151,8 @@ func (r *Recording) Write(b *packet.Batch) error {
 				return err
 			}
 		}
-		if r.began == 0 {
-			r.began = f.Time
+		if r.empty {
+			r.began, r.empty = f.Time, false
 		}
 		if err := r.write(f, b.Data(f)); err != nil {
 			return r.fail(err)
@@ -169,7 +170,7 @@ func (r *Recording) Write(b *packet.Batch) error {
 }
 
 func (r *Recording) due(f *packet.Frame) bool {
-	if r.began == 0 { // each file has at least one frame
+	if r.empty { // each file has at least one frame
 		return false
 	}
 	return r.opt.RotateSize > 0 && r.rec.Size() >= r.opt.RotateSize ||

@@ -13,17 +13,19 @@ import (
 )
 
 // Sizes below which there is nothing worth drawing.
-const minWidth, minHeight = 40, 10
+const minWidth, minHeight = 60, 12
 
 // draw lays the screen out, at most height lines of at most width columns.
 func (m *model) draw() string {
 	if m.width < minWidth || m.height < minHeight {
-		return fmt.Sprintf("netwhy: %d×%d is too small", m.width, m.height)
+		return terminal.Clip(fmt.Sprintf("netwhy: %d×%d is too small", m.width, m.height), max(m.width, 1))
 	}
 	var lines []string
 	switch {
 	case m.help:
-		lines = m.helpLines()
+		for _, line := range m.helpLines() {
+			lines = append(lines, m.clip(terminal.Plain, line))
+		}
 	case m.detail && m.choice() != nil:
 		lines = m.detailLines()
 	default:
@@ -315,9 +317,9 @@ func wrap(text string, width int) []string {
 	return lines
 }
 
-func (m *model) helpLines() []string {
+func (*model) helpLines() []string {
 	return []string{
-		m.paint().As(terminal.Bold, "Keys"), "",
+		"Keys", "",
 		"  ↑ ↓ k j      choose a diagnosis; scroll in its details",
 		"  PgUp PgDn    ten at once;  g G  first and last",
 		"  Enter →      details: explanation, remedies, connections, frames",

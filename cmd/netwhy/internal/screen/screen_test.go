@@ -1,0 +1,93 @@
+package screen
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"netwhy/analyze/finding"
+	"netwhy/cmd/netwhy/internal/report"
+	"netwhy/cmd/netwhy/internal/terminal"
+)
+
+// hostile is what a packet may say.
+const hostile = "\x1b[2J\x1b]0;owned\x07evil\u202e"
+
+func snapshot(second int) *Snapshot {
+	r := &report.Report{}
+	for i := range 30 {
+		r.Findings = append(r.Findings, report.Finding{ID: fmt.Sprintf("F%d", i+1), Code: "tcp.zero-window", Count: 3, Frames: []uint64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}})
+		r.Diagnoses = append(r.Diagnoses, report.Diagnosis{
+			ID: fmt.Sprintf("D%d", i+1), Severity: finding.Severity(i % 4), Title: "title " + hostile + strings.Repeat(" long", 30), Explanation: strings.Repeat("words ", 200),
+			Cause: "receiver-zero-window", Remedies: []string{"do this", strings.Repeat("x", 200)}, Evidence: []string{fmt.Sprintf("F%d", i+1)},
+			Connections: []report.Connection{{Proto: "tcp", Client: "[2001:db8::1]:41022", Server: "[2001:db8::2]:443"}},
+		})
+	}
+	return &Snapshot{
+		At: time.Unix(int64(1000+second), 0), Packets: uint64(second * second * 100), Bytes: uint64(second) * 1e9, Kernel: uint64(second / 5), Used: 3, Size: 64,
+		Talkers:  []Talker{{Host: "2001:db8:1111:2222:3333:4444:5555:6666", Name: hostile, Bytes: 1 << 40, Rate: 1.2e9}},
+		Services: []Service{{Addr: "10.0.0.5:5432", App: "pgsql", Name: hostile, Exchanges: 5, Mean: 1200 * time.Millisecond, Worst: 40 * time.Second}},
+		Report:   r, AI: "deepseek breaker open",
+	}
+}
+
+// TestEveryViewFits: at every size no line is wider and no view higher than the
+// terminal, nothing of the packets' moves the cursor, and every key is safe.
+func TestEveryViewFits(t *testing.T) {
+	t.Parallel()
+	for _, size := range [][2]int{{80, 24}, {60, 12}, {200, 60}, {79, 23}, {20, 5}} {
+		m := newModel(Options{Interfaces: "eth0 " + hostile, Quit: func() {}, Interrupt: func() {}})
+		m.Update(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
+		m.Update(logLine(terminal.Printable("a line of the log, " + strings.Repeat("long ", 40))))
+		check := func(what string) {
+			t.Helper()
+			text := m.draw()
+			lines := strings.Split(text, "\n")
+			if len(lines) > size[1] {
+				t.Errorf("%v, %s: %d lines", size, what, len(lines))
+			}
+			for _, line := range lines {
+				if w := terminal.Width(line); w > size[0] {
+					t.Errorf("%v, %s: %d columns: %q", size, what, w, line)
+				}
+				if strings.ContainsAny(line, "\x1b\x07\u202e") {
+					t.Errorf("%v, %s: raw bytes of a packet: %q", size, what, line)
+				}
+			}
+		}
+		check("nothing yet")
+		for second := range 400 {
+			m.Update(snapshot(second))
+		}
+		for _, k := range []string{"", "down", "enter", "pgdown", "end", "esc", "tab", "tab", "tab", "end", "?", "?", "space", "q", "ctrl+c", "home", "enter", "tab", "shift+tab"} {
+			m.key(k)
+			check("after " + k)
+		}
+	}
+}
+
+// TestChoiceStaysWithItsDiagnosis: the list moves under the cursor every second.
+func TestChoiceStaysWithItsDiagnosis(t *testing.T) {
+	t.Parallel()
+	m := newModel(Options{})
+	m.Update(snapshot(1))
+	m.key("down")
+	s := snapshot(2)
+	s.Report.Diagnoses[0], s.Report.Diagnoses[1] = s.Report.Diagnoses[1], s.Report.Diagnoses[0]
+	m.Update(s)
+	if m.place() != 0 || m.choice().ID != "D2" {
+		t.Errorf("chosen: %s at %d", m.choice().ID, m.place())
+	}
+	m.key("p")
+	m.Update(snapshot(9))
+	if m.last != s {
+		t.Error("a held screen moves")
+	}
+	m.key("p")
+	if m.last == s {
+		t.Error("a screen that is let go stays behind")
+	}
+}
