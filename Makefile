@@ -34,6 +34,9 @@ build: setup ## build bin/netwhy
 install: build ## copy netwhy to /usr/local/bin (PREFIX=... for elsewhere)
 	install -D -m 0755 $(BIN) $(DESTDIR)$(or $(PREFIX),/usr/local)/bin/netwhy
 
+package: setup ## make dist/: a .deb, and a static binary without libpcap
+	@GO='$(GO)' sh .ci/package '$(VERSION)'
+
 test: setup ## run all tests, with the race detector
 	$(GO) test -race -timeout 20m $(TESTFLAGS) ./...
 
