@@ -31,6 +31,7 @@ const (
 	rowHigh    = 26
 	gapHigh    = 20
 	maxNote    = 34   // columns
+	letter     = 7    // width of one column
 	waitShare  = 0.15 // of the whole: a pause that is worth a word
 )
 
@@ -104,7 +105,11 @@ func (g *page) ladder(d *report.Diagnosis) (template.HTML, []ladderRow) {
 		}
 		arrow(&body, x(of(e.From)), x(of(e.To)), y, class)
 		from, to := x(of(e.From)), x(of(e.To))
-		body.text((from+to)/2, y-4, class+" mid", row.What)
+		if width := float64(terminal.Width(row.What)) * letter; width < max(from, to)-min(from, to) {
+			body.text((from+to)/2, y-4, class+" mid", row.What)
+		} else { // to the right, where there is room
+			body.text(min(from, to)+6, y-4, class, row.What)
+		}
 		body.text(4, y+4, "tick", row.At)
 		body.text(ladderLeft-12, y+4, "tick end", strconv.FormatUint(e.Number, 10))
 		body.text(ladderEdge+14, y+4, "note", terminal.Clip(row.Proof, maxNote))
@@ -137,7 +142,7 @@ func (g *page) pause(d *drawing, a, b *trace.Exhibit, y float64, whole int64) fl
 		label = seconds(report.Seconds(wait))
 	}
 	if skipped > 0 {
-		label = strings.TrimPrefix(label+"   ⋯ "+fmt.Sprintf(g.P.Skipped, skipped), "   ")
+		label = strings.TrimPrefix(label+"   "+fmt.Sprintf(g.P.Skipped, skipped), "   ")
 	}
 	d.text((ladderLeft+ladderEdge)/2, y-rowHigh/2+9, "pause mid", label)
 	return gapHigh

@@ -87,7 +87,7 @@ type plot struct{ Key, Name string }
 const (
 	maxFrames      = 32
 	maxConnections = 8
-	maxEvidence    = 24
+	maxEvidence    = 12
 	maxNotices     = 50
 )
 
