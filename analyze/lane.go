@@ -45,7 +45,8 @@ type lane struct {
 
 	sockets     []*socket // by conversation.socket
 	freeSockets []uint32
-	rawSockets  []socket  // never used
+	rawSockets  []socket // never used
+	early       earlySlab
 	halves      []*half   // for connections to come
 	lone        half      // of the datagram that is probed
 	shared      []*socket // of ICMP, IP and Link analyzers, by spec
@@ -664,6 +665,9 @@ func (l *lane) sumUp(slot uint32, c *conversation, why proto.End, frame uint64) 
 		sum.Client.Addr, sum.Server.Addr = sum.Server.Addr, sum.Client.Addr
 	}
 	said := len(l.d.events)
+	if c.flags&waits != 0 {
+		l.leaveEarly(c)
+	}
 	if c.socket != 0 {
 		k := l.sockets[c.socket]
 		k.end(l, slot, c, l.ending(c, why))
@@ -852,6 +856,7 @@ func (d *delivery) Deliver(conv uint32, s *tcp.Segment, b []byte) {
 		l.passOver(conv, c, s, len(b))
 	default:
 		l.listen(conv, c).stream(l, conv, c, s, b)
+		l.settleDown(c)
 	}
 }
 
@@ -859,7 +864,7 @@ func (d *delivery) Deliver(conv uint32, s *tcp.Segment, b []byte) {
 func (d *delivery) Gap(conv uint32, s *tcp.Segment, n uint32) {
 	l := (*lane)(d)
 	c := l.table.at(conv)
-	if c.flags&deaf == 0 && c.socket != 0 {
-		l.sockets[c.socket].gap(l, conv, c, s, n)
+	if c.flags&deaf == 0 && (c.socket != 0 || c.flags&waits != 0) {
+		l.listen(conv, c).gap(l, conv, c, s, n)
 	}
 }

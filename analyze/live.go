@@ -63,8 +63,8 @@ func (l *lane) restart() {
 // conversation that has none yet gets none.
 func (l *lane) passOver(conv uint32, c *conversation, s *tcp.Segment, n int) {
 	l.d.unread++
-	if c.socket != 0 {
-		l.sockets[c.socket].gap(l, conv, c, s, uint32(n))
+	if c.socket != 0 || c.flags&waits != 0 {
+		l.listen(conv, c).gap(l, conv, c, s, uint32(n))
 		return
 	}
 	c.flags |= deaf

@@ -78,15 +78,18 @@ func (l *lane) listen(_ uint32, c *conversation) *socket {
 	if n := len(l.freeSockets); n > 0 {
 		c.socket = l.freeSockets[n-1]
 		l.freeSockets = l.freeSockets[:n-1]
-		return l.sockets[c.socket]
+	} else {
+		if len(l.rawSockets) == 0 {
+			l.rawSockets = make([]socket, socketPage)
+		}
+		c.socket = uint32(len(l.sockets))
+		l.sockets = append(l.sockets, &l.rawSockets[0])
+		l.rawSockets = l.rawSockets[1:]
 	}
-	if len(l.rawSockets) == 0 {
-		l.rawSockets = make([]socket, socketPage)
+	k := l.sockets[c.socket]
+	if c.flags&waits != 0 {
+		l.wake(c, k)
 	}
-	k := &l.rawSockets[0]
-	l.rawSockets = l.rawSockets[1:]
-	c.socket = uint32(len(l.sockets))
-	l.sockets = append(l.sockets, k)
 	return k
 }
 

@@ -22,7 +22,7 @@ type conversation struct {
 	flags  uint16
 	falls  uint8     // frames in a row with a lower TTL
 	ttl    [2]uint8  // of the last frame of each direction
-	print  [2]uint32 // fingerprint of the last datagram of each direction
+	print  [2]uint32 // fingerprint of the last datagram of each direction; in TCP, with waits: number of the early record
 }
 
 const (
@@ -36,6 +36,7 @@ const (
 	aborted   // a RST ended it
 	snmpBegan // the next datagram begins another number
 	retired   // its summary is out; only what Wireshark counts is still followed
+	waits     // its first words wait in an early record
 )
 
 // chunkBits sets the size of the slab's chunks: growing never copies.
