@@ -8,6 +8,8 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
+const completionName = "completion" // of the command
+
 const (
 	shellBash = "bash"
 	shellZsh  = "zsh"
@@ -16,7 +18,7 @@ const (
 
 func (s *session) completionCommand() *cli.Command {
 	return &cli.Command{
-		Name:      "completion",
+		Name:      completionName,
 		Usage:     "write the completion of a shell: bash, zsh or fish",
 		ArgsUsage: "SHELL",
 		Description: "  netwhy completion bash > /etc/bash_completion.d/netwhy\n" +
@@ -67,7 +69,7 @@ func leavesOf(parent string, commands []*cli.Command) []leaf {
 		for _, sub := range c.Subcommands {
 			l.words = append(l.words, sub.Name)
 		}
-		if c.Name == "completion" {
+		if c.Name == completionName {
 			l.words = []string{shellBash, shellZsh, shellFish}
 		}
 		out = append(out, l)
@@ -191,7 +193,7 @@ func fishScript(leaves []leaf) string {
 			when = "__fish_seen_subcommand_from " + parent
 		}
 		fmt.Fprintf(&b, "complete -c netwhy -n %s -a %s -d %s\n", quoted(when), name, quoted(l.usage))
-		if l.path == "completion" {
+		if l.path == completionName {
 			fmt.Fprintf(&b, "complete -c netwhy -n '__fish_seen_subcommand_from completion' -f -a %s\n", quoted(strings.Join(l.words, " ")))
 		}
 		for _, f := range l.flags {

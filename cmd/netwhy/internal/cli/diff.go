@@ -26,7 +26,7 @@ func (s *session) diffCommand() *cli.Command {
 			&cli.StringFlag{Name: flagFormat, EnvVars: env(flagFormat), Value: formatText, Usage: "`FORMAT`: text or json"},
 			&cli.BoolFlag{Name: flagForce, Usage: "compare what is common even where the rest is unlike"},
 			langFlag(), configFlag(),
-			&cli.StringFlag{Name: flagLogLevel, EnvVars: env(flagLogLevel), Value: "warn", Usage: "log to standard error from `LEVEL` up: debug, info, warn or error"},
+			&cli.StringFlag{Name: flagLogLevel, EnvVars: env(flagLogLevel), Value: levelWarn, Usage: "log to standard error from `LEVEL` up: debug, info, warn or error"},
 			&cli.StringFlag{Name: flagLogFormat, EnvVars: env(flagLogFormat), Value: formatText, Usage: "`FORMAT` of the log: text or json"},
 		},
 		Action: s.diff,

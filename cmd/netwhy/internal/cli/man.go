@@ -61,8 +61,11 @@ func manPage(app *cli.App) string {
 	}
 	linef(".SH EXIT STATUS")
 	for _, x := range [][2]string{
-		{"0", "done"}, {"1", "it could not do its work"}, {"2", "wrong usage or configuration"},
-		{"3", "done, and something at or above --fail-on was found"}, {"130", "interrupted; the report is still written"},
+		{"0", "done"},
+		{"1", "it could not do its work"},
+		{"2", "wrong usage or configuration"},
+		{"3", "done, and something at or above --fail-on was found"},
+		{"130", "interrupted; the report is still written"},
 	} {
 		linef(".TP\n%s\n%s", x[0], roff(x[1]))
 	}
@@ -160,7 +163,7 @@ func valuesOf(flag string) []string {
 	case flagLang:
 		return []string{string(config.English), string(config.Chinese)}
 	case flagLogLevel:
-		return []string{"debug", "info", "warn", "error"}
+		return logLevels()
 	case flagLogFormat:
 		return []string{formatText, formatJSON}
 	case flagProgress:

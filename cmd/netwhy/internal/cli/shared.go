@@ -36,6 +36,11 @@ const (
 	flagKeyLog      = "key-log"
 )
 
+// levelWarn is the level of the log unless told.
+const levelWarn = "warn"
+
+func logLevels() []string { return []string{"debug", "info", levelWarn, "error"} }
+
 // Names that flags take.
 const (
 	formatText = "text"
@@ -78,7 +83,7 @@ func runFlags() []cli.Flag {
 		&cli.BoolFlag{Name: flagNoColour, EnvVars: env(flagNoColour), Usage: "no colours (as NO_COLOR in the environment)"},
 		&cli.StringFlag{Name: flagKeyLog, EnvVars: env(flagKeyLog), Usage: "decrypt TLS with the secrets in `FILE` (as SSLKEYLOGFILE writes it)"},
 		configFlag(),
-		&cli.StringFlag{Name: flagLogLevel, EnvVars: env(flagLogLevel), Value: "warn", Usage: "log to standard error from `LEVEL` up: debug, info, warn or error"},
+		&cli.StringFlag{Name: flagLogLevel, EnvVars: env(flagLogLevel), Value: levelWarn, Usage: "log to standard error from `LEVEL` up: debug, info, warn or error"},
 		&cli.StringFlag{Name: flagLogFormat, EnvVars: env(flagLogFormat), Value: formatText, Usage: "`FORMAT` of the log: text or json"},
 	}
 }
@@ -222,7 +227,7 @@ func (s *session) logger(c *cli.Context) (*slog.Logger, error) {
 	level := slog.LevelWarn
 	if v := c.String(flagLogLevel); v != "" {
 		if err := level.UnmarshalText([]byte(v)); err != nil {
-			return nil, badValue(c, flagLogLevel, v, []string{"debug", "info", "warn", "error"})
+			return nil, badValue(c, flagLogLevel, v, logLevels())
 		}
 	}
 	opt := &slog.HandlerOptions{Level: level}

@@ -57,7 +57,6 @@ type sample struct {
 }
 
 type service struct {
-	name    string // protocol that was found most often
 	apps    map[string]int
 	samples []sample
 	seen    uint64

@@ -51,7 +51,7 @@ func (t *tuner) arm() {
 }
 
 // pace sets the percentage that gives the heap its headroom.
-func (t *tuner) pace() {
+func (*tuner) pace() {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
 	n := int64(1 << 20)

@@ -32,8 +32,8 @@ type sink struct {
 func Columns() []string {
 	t := reflect.TypeFor[rows.Row]()
 	names := make([]string, 0, t.NumField())
-	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("parquet"), ",")
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("parquet"), ",")
 		names = append(names, name)
 	}
 	return names
@@ -54,14 +54,14 @@ func (s *sink) Connection(c *conn.Summary) error {
 	}
 	row := reflect.ValueOf(rows.Of(c))
 	s.cells = s.cells[:0]
-	for i := range row.NumField() {
-		s.cells = append(s.cells, cell(row.Field(i)))
+	for _, v := range row.Fields() {
+		s.cells = append(s.cells, cell(v))
 	}
 	return s.w.Write(s.cells)
 }
 
 func cell(v reflect.Value) string {
-	switch v.Kind() { //nolint:exhaustive // the kinds of rows.Row
+	switch v.Kind() {
 	case reflect.String:
 		return harmless(v.String())
 	case reflect.Bool:

@@ -33,30 +33,36 @@ type sink struct {
 
 type field struct{ name, kind string }
 
+// Zeek's types of columns that are met more than once.
+const (
+	text  = "string"
+	count = "count"
+)
+
 func fields() []field {
 	return []field{
 		{"ts", "time"},
-		{"uid", "string"},
+		{"uid", text},
 		{"id.orig_h", "addr"},
 		{"id.orig_p", "port"},
 		{"id.resp_h", "addr"},
 		{"id.resp_p", "port"},
 		{"proto", "enum"},
-		{"service", "string"},
+		{"service", text},
 		{"duration", "interval"},
-		{"orig_bytes", "count"},
-		{"resp_bytes", "count"},
-		{"conn_state", "string"},
+		{"orig_bytes", count},
+		{"resp_bytes", count},
+		{"conn_state", text},
 		{"local_orig", "bool"},
 		{"local_resp", "bool"},
-		{"missed_bytes", "count"},
-		{"history", "string"},
-		{"orig_pkts", "count"},
-		{"orig_ip_bytes", "count"},
-		{"resp_pkts", "count"},
-		{"resp_ip_bytes", "count"},
+		{"missed_bytes", count},
+		{"history", text},
+		{"orig_pkts", count},
+		{"orig_ip_bytes", count},
+		{"resp_pkts", count},
+		{"resp_ip_bytes", count},
 		{"tunnel_parents", "set[string]"},
-		{"community_id", "string"},
+		{"community_id", text},
 	}
 }
 
