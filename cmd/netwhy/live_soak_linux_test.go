@@ -124,11 +124,12 @@ func TestCaptureAtFullLoad(t *testing.T) {
 	}
 	const connections = 60_000
 	x := n.NewTraffic()
-	w := watch(t, "--no-screen", "--format", "json", "--buffer", "64", "-f", "tcp port 80")
+	recorded := filepath.Join(openDir(t), "trace.pcapng")
+	w := watch(t, "--no-screen", "--format", "json", "--buffer", "64", "-f", "tcp port 80", "-w", recorded)
 	began := time.Now()
 	sent := x.Connections(connections)
 	took := time.Since(began)
-	w.end()
+	_, ended := w.end()
 	var r struct {
 		Source struct {
 			Packets uint64
@@ -138,8 +139,11 @@ func TestCaptureAtFullLoad(t *testing.T) {
 	if err := json.Unmarshal(w.stdout.Bytes(), &r); err != nil {
 		t.Fatalf("%v:\n%s", err, w.log())
 	}
-	t.Logf("netwhy: %d frames at %.0f a second: seen %d, lost by the kernel %d, by the queue %d", sent, float64(sent)/took.Seconds(),
-		r.Source.Packets, r.Source.Dropped.Kernel, r.Source.Dropped.Queue)
+	t.Logf("netwhy: %d frames at %.0f a second: seen %d, lost by the kernel %d, by the queue %d; ended within %v", sent, float64(sent)/took.Seconds(),
+		r.Source.Packets, r.Source.Dropped.Kernel, r.Source.Dropped.Queue, ended)
+	if got := countFrames(t, recorded) + r.Source.Dropped.Kernel; got != uint64(sent) { // shed or not
+		t.Errorf("sent %d, recorded or lost by the kernel %d", sent, got)
+	}
 	if got := r.Source.Packets + r.Source.Dropped.Kernel + r.Source.Dropped.Queue; got != uint64(sent) {
 		t.Errorf("sent %d, accounted for %d", sent, got)
 	}

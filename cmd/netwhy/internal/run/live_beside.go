@@ -37,6 +37,9 @@ type besides struct {
 // anything is captured.
 func (c *liveRun) prepare(ctx context.Context) error {
 	b := &c.side
+	if c.opt.Offline && (c.opt.Metrics != "" || c.opt.Alerts != AlertOptions{}) {
+		c.say("--offline: no metrics are served, and no alerts are sent")
+	}
 	if c.opt.Metrics != "" && !c.opt.Offline {
 		b.metrics = metrics.New(c.w.Version)
 		if err := b.metrics.Listen(ctx, c.opt.Metrics); err != nil {

@@ -20,6 +20,7 @@ const (
 	evidenceBefore = 5 * time.Second // of the symptom's first frame
 	evidenceAfter  = 5 * time.Second // of its last one
 	evidenceMost   = 8 << 20         // bytes of a file
+	evidenceTotal  = 256 << 20       // of all files of a run
 	ringDefault    = 64 << 20
 )
 
@@ -30,6 +31,7 @@ type liveEvidence struct {
 	pending []dueEvidence
 	done    map[string]*report.EvidenceFile // by the diagnosis' id
 	failed  bool                            // told once
+	total   int                             // bytes of frames in all files
 }
 
 type dueEvidence struct {
@@ -70,6 +72,13 @@ func (e *liveEvidence) finish(ctx context.Context, r *report.Report) {
 }
 
 func (e *liveEvidence) one(ctx context.Context, r *report.Report, d *report.Diagnosis) {
+	if e.total > evidenceTotal {
+		if !e.failed {
+			e.failed = true
+			e.c.say("evidence: %d MiB are written; no more is, the analysis goes on", evidenceTotal>>20)
+		}
+		return
+	}
 	named := *d
 	named.ID = time.Now().UTC().Format("20060102T150405") + "-" + d.ID // of several runs into one folder
 	file, err := newEvidenceFile(e.c.opt.Evidence, &named, e.c.w.Version)
@@ -113,6 +122,7 @@ func (e *liveEvidence) copy(file *evidenceFile, r *report.Report, d *report.Diag
 		}
 		of.Link = f.Link
 		size += len(data)
+		e.total += len(data)
 		err = file.write(r, d, f, data, of)
 		return err == nil
 	})

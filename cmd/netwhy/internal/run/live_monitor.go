@@ -139,6 +139,7 @@ func (m *monitor) run(ctx context.Context) {
 	tick, pressure := time.NewTicker(everyMoment), time.NewTicker(everyPressure)
 	defer tick.Stop()
 	defer pressure.Stop()
+	defer m.c.stopScreen() // a panic too gives the terminal back
 	for {
 		select {
 		case <-ctx.Done():
