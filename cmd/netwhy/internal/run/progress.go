@@ -23,12 +23,26 @@ const (
 // progress shows how far a source is, on a terminal.
 type progress struct {
 	done chan struct{}
+	said chan string // lines to show above the bar
 	wg   sync.WaitGroup
 }
 
-// startProgress begins to watch a source; stop waits until the bar is gone.
-func startProgress(ctx context.Context, w io.Writer, src capture.Source) *progress {
-	p := &progress{done: make(chan struct{})}
+// startProgress begins to watch a source; first, if not nil, gives a line to show
+// above the bar. stop waits until the bar is gone.
+func startProgress(ctx context.Context, w io.Writer, src capture.Source, first func(context.Context) string) *progress {
+	p := &progress{done: make(chan struct{}), said: make(chan string, 1)}
+	if first != nil {
+		own, cancel := context.WithCancel(ctx)
+		p.wg.Go(func() {
+			<-p.done
+			cancel()
+		})
+		p.wg.Go(func() {
+			if line := first(own); line != "" && own.Err() == nil {
+				p.said <- line
+			}
+		})
+	}
 	p.wg.Go(func() { p.watch(ctx, w, src) })
 	return p
 }
@@ -73,6 +87,9 @@ func (p *progress) watch(ctx context.Context, w io.Writer, src capture.Source) {
 		case <-ctx.Done():
 			_ = bar.Clear()
 			return
+		case line := <-p.said:
+			_ = bar.Clear()
+			_, _ = fmt.Fprintln(w, line)
 		case <-tick.C:
 		}
 	}

@@ -90,7 +90,7 @@ func Replay(ctx context.Context, w World, opt *Options) (Outcome, error) {
 		return Outcome{}, err
 	}
 	w.Log.InfoContext(ctx, "reading begins", slog.Any("file", opt.Files))
-	res, meter, runErr := analyse(ctx, w, opt, file, secrets, outs)
+	res, meter, runErr := analyse(ctx, w, opt, file, secrets, outs, set)
 	judge, err := set()
 	if err != nil {
 		return Outcome{}, errors.Join(err, outs.close())
@@ -100,7 +100,9 @@ func Replay(ctx context.Context, w World, opt *Options) (Outcome, error) {
 }
 
 // analyse runs the analysis beside the progress bar.
-func analyse(ctx context.Context, w World, opt *Options, file *capture.File, secrets []byte, outs *outputs) (*analyze.Result, *trace.Meter, error) {
+func analyse(ctx context.Context, w World, opt *Options, file *capture.File, secrets []byte, outs *outputs,
+	set func() (*rules.Set, error),
+) (*analyze.Result, *trace.Meter, error) {
 	if opt.Limits.Memory > 0 {
 		debug.SetMemoryLimit(int64(opt.Limits.Memory))
 	}
@@ -109,7 +111,9 @@ func analyse(ctx context.Context, w World, opt *Options, file *capture.File, sec
 		src = newPaced(file, opt.Speed)
 	}
 	if opt.Progress && terminal.IsTerminal(w.Stderr) {
-		bar := startProgress(ctx, w.Stderr, file)
+		bar := startProgress(ctx, w.Stderr, file, func(ctx context.Context) string {
+			return provisional(ctx, opt, set, file.Progress().Size)
+		})
 		defer bar.stop()
 	}
 	src, meter := outs.measured(src)
