@@ -4,7 +4,7 @@ import "netwhy/analyze/flow"
 
 // early is what waits of a connection whose first words nobody recognised and that
 // were not answered. A million connections may be so at once: without a pointer,
-// each takes less than half of a socket with its half.
+// each takes two thirds of a socket with its half.
 type early struct {
 	time  int64
 	frame uint64
@@ -16,7 +16,7 @@ type early struct {
 }
 
 // maxEarly is how many bytes of first words are kept so: questions are short.
-const maxEarly = 69 // the record has 104 bytes
+const maxEarly = 125 // the record has 160 bytes
 
 const earlyBits = 10 // records in a page
 

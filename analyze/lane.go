@@ -807,7 +807,10 @@ func (l *lane) finish() {
 	for _, f := range l.sortedPending() {
 		l.d.finds = append(l.d.finds, found{Finding: *f})
 	}
-	for _, slot := range l.bySerial() {
+	order := l.bySerial()
+	l.books.Empty()
+	l.tracker.Empty()
+	for _, slot := range order {
 		l.fold(slot, proto.Over)
 		if len(l.d.closed) >= finishStep {
 			l.d.ending = true

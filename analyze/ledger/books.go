@@ -127,6 +127,14 @@ func (t *talk) firstWords(r *record) {
 	t.segment(r, &s, 0, &v)
 }
 
+// Empty tells that no more conversations will begin: the memory of those that are
+// closed from now on is given back.
+func (b *Books) Empty() {
+	if len(b.records.pages) > 0 {
+		b.records.empty()
+	}
+}
+
 func (b *Books) forget(r *record, ref Ref) {
 	if r.talk != 0 {
 		t := b.talks.at(r.talk)

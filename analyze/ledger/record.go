@@ -83,6 +83,7 @@ type slab[T any] struct {
 	free  []uint32
 	next  uint32
 	page  uint32
+	gone  []uint32 // while emptied: items of each page that were put back
 }
 
 func newSlab[T any](page uint32) slab[T] { return slab[T]{page: page, next: 1} }
@@ -103,7 +104,30 @@ func (s *slab[T]) get() (uint32, *T) {
 	return n, s.at(n)
 }
 
-func (s *slab[T]) put(n uint32) { s.free = append(s.free, n) }
+func (s *slab[T]) put(n uint32) {
+	if s.gone == nil {
+		s.free = append(s.free, n)
+		return
+	}
+	p := n / s.page
+	if s.gone[p]++; s.gone[p] == s.page {
+		s.pages[p] = nil
+	}
+}
+
+// empty begins to give pages back to the collector when all of their items were put
+// back: there is no get any more.
+func (s *slab[T]) empty() {
+	s.gone = make([]uint32, len(s.pages))
+	s.gone[0]++ // number 0
+	for n := s.next; int(n/s.page) < len(s.pages); n++ {
+		s.gone[n/s.page]++ // never used
+	}
+	for _, n := range s.free {
+		s.put(n)
+	}
+	s.free = nil
+}
 
 // queries is the number in Books.queries of a UDP conversation.
 func (r *record) queries() uint32 {

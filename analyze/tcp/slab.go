@@ -17,6 +17,32 @@ type connSlab struct {
 	free  Ref // head of the list through connection.conv
 	next  Ref // first never used
 	used  int
+	gone  []uint16 // while emptied: connections of each page that were put back
+}
+
+// empty begins to give pages back to the collector when all of their connections
+// were put back: there is no get any more.
+func (s *connSlab) empty() {
+	s.gone = make([]uint16, len(s.pages))
+	if len(s.pages) == 0 {
+		return
+	}
+	s.gone[0]++ // number 0
+	for r := s.next; int(r/connPage) < len(s.pages); r++ {
+		s.gone[r/connPage]++ // never used
+	}
+	for r := s.free; r != 0; {
+		next := Ref(s.at(r).conv)
+		s.leave(r)
+		r = next
+	}
+}
+
+func (s *connSlab) leave(r Ref) {
+	p := r / connPage
+	if s.gone[p]++; s.gone[p] == connPage {
+		s.pages[p] = nil
+	}
 }
 
 func (s *connSlab) at(r Ref) *connection {
@@ -44,6 +70,10 @@ func (s *connSlab) get() (Ref, *connection) {
 
 func (s *connSlab) put(r Ref) {
 	s.used--
+	if s.gone != nil {
+		s.leave(r)
+		return
+	}
 	c := s.at(r)
 	*c = connection{conv: uint32(s.free)}
 	s.free = r

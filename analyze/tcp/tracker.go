@@ -100,6 +100,10 @@ func (t *Tracker) Close(r Ref) {
 	t.conns.put(r)
 }
 
+// Empty tells that no more connections will begin: the memory of those that are
+// closed from now on is given back.
+func (t *Tracker) Empty() { t.conns.empty() }
+
 // Want switches the delivery of a direction on or off. It is on at first. While
 // it is off nothing is buffered and the Handler is not called. The Handler may call
 // it; no other method of the Tracker.
