@@ -10,8 +10,11 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
+
+	"netwhy/cmd/netwhy/internal/config"
 )
 
 // netwhyCommand is this test binary as the program: testscript's TestMain runs
@@ -27,7 +30,8 @@ func netwhyCommand(t *testing.T, args ...string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), link, args...)
-	cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "XDG_CONFIG_HOME=", "LANG=C", "LC_ALL=C")
+	settings := func(v string) bool { return strings.HasPrefix(v, config.Prefix) } // also of tests: NETWHY_SHARED is no setting, and told so
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), settings), "HOME="+t.TempDir(), "XDG_CONFIG_HOME=", "LANG=C", "LC_ALL=C")
 	return cmd
 }
 
