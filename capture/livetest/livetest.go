@@ -28,7 +28,7 @@ const (
 	HereIP   = "10.77.0.1"
 	ThereIP  = "10.77.0.2"
 	bits     = "/24"
-	inside   = "NETWHY_TEST_NETNS"
+	inside   = "LIVETEST_INSIDE"
 	inCI     = "CI"
 	unshared = syscall.CLONE_NEWNET
 )
@@ -230,4 +230,22 @@ func (n *Net) SendThere(frame []byte) {
 	if err != nil {
 		n.t.Fatal(err)
 	}
+}
+
+// StartThere starts a command on the other side; it ends with the test.
+func (n *Net) StartThere(name string, args ...string) *exec.Cmd {
+	n.t.Helper()
+	if _, err := exec.LookPath(name); err != nil {
+		refuse(n.t, name+" is not installed")
+	}
+	cmd := exec.Command("nsenter", append([]string{"-t", n.pid, "-n", name}, args...)...) //nolint:gosec,noctx // a test's own words, ended by Cleanup
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil { // nsenter becomes the command: its process is this one
+		n.t.Fatal(err)
+	}
+	n.t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	return cmd
 }
