@@ -15,6 +15,7 @@ import (
 	"netwhy/capture"
 	"netwhy/cmd/netwhy/internal/privilege"
 	"netwhy/cmd/netwhy/internal/terminal"
+	"netwhy/cmd/netwhy/internal/trace"
 	"netwhy/rules"
 	"netwhy/rules/near"
 )
@@ -155,7 +156,8 @@ func (c *liveRun) watch(ctx context.Context, outs *outputs, secrets []byte) (Out
 		defer end.Stop()
 	}
 	c.w.Log.InfoContext(ctx, "capture begins", slog.Any("interface", c.opt.Source.Interfaces))
-	res, runErr := analyze.Run(ctx, c.src, analyze.Options{
+	src, meter := outs.measured(c.src)
+	res, runErr := analyze.Run(ctx, src, analyze.Options{
 		Workers:        int(c.opt.Limits.Workers),
 		MaxConnections: int(c.opt.Limits.Connections),
 		IdleTimeout:    int64(idleTimeout),
@@ -163,7 +165,7 @@ func (c *liveRun) watch(ctx context.Context, outs *outputs, secrets []byte) (Out
 		Secrets:        secrets,
 		Moments:        c.moments,
 		Pressure:       &c.pressure,
-		Connection:     c.mon.connection,
+		Connection:     outs.alsoConnections(c.mon.connection),
 	}, c.mon.finding)
 	finish()
 	out := Outcome{Interrupted: runErr != nil && ctx.Err() != nil}
@@ -175,12 +177,15 @@ func (c *liveRun) watch(ctx context.Context, outs *outputs, secrets []byte) (Out
 		c.w.Log.WarnContext(ctx, "closing the capture failed", slog.Any("err", err))
 	}
 	recErr := c.endRecording()
-	return c.conclude(ctx, out, outs, res, recErr)
+	return c.conclude(ctx, out, outs, res, meter, recErr)
 }
 
 // conclude writes the report of the whole run.
-func (c *liveRun) conclude(ctx context.Context, out Outcome, outs *outputs, res *analyze.Result, recErr error) (Outcome, error) {
+func (c *liveRun) conclude(ctx context.Context, out Outcome, outs *outputs, res *analyze.Result, meter *trace.Meter, recErr error) (Outcome, error) {
 	r, a, diagnoses := c.report(ctx, res)
+	if meter != nil { // a live source cannot be read again: traffic, but no ladders
+		r.Traffic, r.NoPictures = meter.Traffic(), true
+	}
 	for i := range diagnoses {
 		out.Found = out.Found || c.opt.FailOn != nil && diagnoses[i].Severity >= *c.opt.FailOn
 	}

@@ -207,6 +207,18 @@ func (o *outputs) connections() func(*conn.Summary) {
 	}
 }
 
+// alsoConnections is first, and what takes each conversation besides.
+func (o *outputs) alsoConnections(first func(*conn.Summary)) func(*conn.Summary) {
+	rest := o.connections()
+	if rest == nil {
+		return first
+	}
+	return func(s *conn.Summary) {
+		first(s)
+		rest(s)
+	}
+}
+
 // early hands the report to those sinks that show what is there while the rest
 // is waited for; an error comes again with the rest.
 func (o *outputs) early(r *report.Report) {

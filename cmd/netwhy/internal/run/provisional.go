@@ -43,7 +43,7 @@ func provisional(ctx context.Context, opt *Options, set func() (*rules.Set, erro
 	if err != nil {
 		return ""
 	}
-	defer src.Close() //nolint:errcheck // it was only read
+	defer src.Close()
 	res, err := analyze.Run(ctx, src, analyze.Options{Workers: 1, MaxConnections: provisionalFrames}, nil)
 	if err != nil || res.Packets == 0 {
 		return ""
