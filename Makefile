@@ -1,7 +1,7 @@
 # netwhy: what can be done here. "make" alone prints it.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup build install test lint fuzz bench microbench licenses clean
+.PHONY: help demo setup build install package test lint fuzz bench microbench accuracy licenses clean
 
 GO        ?= go
 BIN       := bin/netwhy
@@ -52,6 +52,9 @@ bench: build ## build large captures, run netwhy, tshark and tcptrace in turn, p
 
 microbench: setup ## run the Go benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+accuracy: setup ## judge the labelled captures, and tshark's expert info on them
+	NETWHY_ALL=1 $(GO) test -count=1 -run '^TestAccuracy$$' -v ./rules
 
 licenses: ## list the licences of everything linked in
 	@sh .ci/licenses
