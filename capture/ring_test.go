@@ -38,7 +38,7 @@ func TestRingKeepsTheLatest(t *testing.T) {
 		b.Release()
 		i, n := 0, 0
 		_, _, count := ring.Span()
-		ring.Each(func(f *packet.Frame, data []byte) bool {
+		ring.Each(func(_ *packet.Frame, data []byte) bool {
 			if want := all[len(all)-count+i]; !bytes.Equal(data, want) {
 				t.Fatalf("frame %d of %d differs: %d bytes, want %d", i, count, len(data), len(want))
 			}
