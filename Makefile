@@ -47,8 +47,10 @@ fuzz: setup ## run every fuzz target for FUZZTIME
 	@sh .ci/fuzz $(FUZZTIME)
 
 bench: build ## build large captures, run netwhy, tshark and tcptrace in turn, print ratios
-	@test -d bench-out || sh $(BENCH) "$$PWD/bench-out" $(SCALE)
-	$(GO) run ./cmd/bench -netwhy $(BIN) bench-out/*.pcap
+	@ls bench-out/*.pcap >/dev/null 2>&1 || { test -f $(BENCH) && sh $(BENCH) "$$PWD/bench-out" $(SCALE); } || \
+		{ echo "no captures: put some large ones in bench-out/, or name a script that makes them (BENCH=...)"; exit 1; }
+	@mkdir -p fixtures/bench
+	$(GO) run ./cmd/bench -netwhy $(BIN) -table fixtures/bench/table.txt bench-out/*.pcap
 
 microbench: setup ## run the Go benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
