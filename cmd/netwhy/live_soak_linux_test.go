@@ -69,8 +69,11 @@ func TestCaptureSoak(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("NETWHY_LIMITS_CONNECTIONS", "20000")
-	w := watch(t, "--no-screen", "--format", "json", "--metrics", ":9469")
+	conf := filepath.Join(openDir(t), "netwhy.yaml")
+	if err := os.WriteFile(conf, []byte("limits: {connections: 20000}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w := watch(t, "--no-screen", "--format", "json", "--metrics", ":9469", "--config", conf)
 	x := n.NewTraffic()
 	sent, half := 0, usage{}
 	began := time.Now()
