@@ -325,6 +325,16 @@ func (r *Report) Healthy() bool {
 	return true
 }
 
+// DiagnosisByID finds one by its id; nil where it is not shown.
+func (r *Report) DiagnosisByID(id string) *Diagnosis {
+	for i := range r.Diagnoses {
+		if r.Diagnoses[i].ID == id {
+			return &r.Diagnoses[i]
+		}
+	}
+	return nil
+}
+
 // FindingByID returns the finding that a diagnosis names; nil if it is not shown.
 func (r *Report) FindingByID(id string) *Finding {
 	for i := range r.Findings {

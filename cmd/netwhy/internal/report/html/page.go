@@ -177,8 +177,11 @@ func (g *page) diagnosis(d *report.Diagnosis) diagnosis {
 	}
 	if d.Source == "ai" {
 		say := p.Otherwise
-		if d.Agrees {
+		switch own := g.r.DiagnosisByID(d.About); {
+		case d.Agrees:
 			say = p.Agrees
+		case own != nil && own.Cause == d.Cause:
+			say = p.NoCause
 		}
 		out.About = "AI: " + fmt.Sprintf(say, terminal.Printable(d.About))
 	}

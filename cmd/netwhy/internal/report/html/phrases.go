@@ -11,7 +11,7 @@ type phrases struct {
 	Why, Proof, Not, Mind, Do, Next, See, Time, Who, Filter, Copy, Evidence    string
 	Ladder, LadderAlt, AsTable, Frame, At, From, To, What, Skipped, NoPictures string
 	TrafficAlt, PerStep, NotJudged, Trust, Counters, Numbers, Hidden, More, AI string
-	Agrees, Otherwise, Or, Look, Rejected, Vantage, Copies, Reversals          string
+	Agrees, Otherwise, NoCause, Or, Look, Rejected, Vantage, Copies, Reversals string
 	Gaps, OneSided, MidStream, Offload, Sender, Receiver                       string
 	Severity                                                                   [4]string
 	Party, Part, End                                                           map[string]string
@@ -75,7 +75,7 @@ func english() *phrases {
 		TrafficAlt: "Bytes over time, %s in all; below it one bar for each diagnosis.", PerStep: "bytes in each %s",
 		NotJudged: "Not judged", Trust: "Trust", Counters: "Counters", Numbers: "Frame and stream numbers are Wireshark's.",
 		Hidden: "%d findings and %d diagnoses lie below --min-severity.", More: "and %d more", AI: "AI",
-		Agrees: "agrees on %s", Otherwise: "sees another cause than %s", Or: "Or", Look: "Look", Rejected: "claims dropped, because the packets do not bear them out: %d",
+		Agrees: "agrees on %s", Otherwise: "sees another cause than %s", NoCause: "names no cause that exists; that of %s stands", Or: "Or", Look: "Look", Rejected: "claims dropped, because the packets do not bear them out: %d",
 		Vantage: "taken at: %s", Copies: "%d frames are copies made by a mirror port; counted once", Reversals: "time goes back at %d frames",
 		Gaps: "%d segments were acknowledged but are not in the capture", OneSided: "only one direction was captured",
 		MidStream: "%d connections were open when the capture began", Offload: "segments are larger than the network carries (offload): taken on an end",
@@ -117,7 +117,7 @@ func chinese() *phrases {
 		TrafficAlt: "字节数随时间的变化，历时 %s；下方每个诊断一条。", PerStep: "每 %s 的字节数",
 		NotJudged: "未判断", Trust: "可信度", Counters: "计数", Numbers: "帧号与流号同 Wireshark。",
 		Hidden: "另有 %d 个现象和 %d 个诊断低于 --min-severity。", More: "另有 %d 个", AI: "AI",
-		Agrees: "对 %s 看法一致", Otherwise: "对 %s 认为是另一原因", Or: "或者", Look: "查看", Rejected: "没有报文依据而丢弃的说法：%d 条",
+		Agrees: "对 %s 看法一致", Otherwise: "对 %s 认为是另一原因", NoCause: "没有给出已知的原因，以 %s 的规则为准", Or: "或者", Look: "查看", Rejected: "没有报文依据而丢弃的说法：%d 条",
 		Vantage: "抓包位置：%s", Copies: "%d 个帧是镜像端口的副本，只计一次", Reversals: "有 %d 个帧的时间倒退",
 		Gaps: "有 %d 个报文段已被确认，但不在抓包文件中", OneSided: "只捕获到单个方向",
 		MidStream: "抓包开始时已有 %d 个连接处于打开状态", Offload: "报文段大于网络可承载的长度（网卡卸载）：抓包就在收发主机上",

@@ -42,8 +42,11 @@ func (p *page) ai() {
 // opinion is the model's view of one diagnosis.
 func (p *page) opinion(d *report.Diagnosis) {
 	verb := p.say.otherwise
-	if d.Agrees {
+	switch own := p.r.DiagnosisByID(d.About); {
+	case d.Agrees:
 		verb = p.say.agrees
+	case own != nil && own.Cause == d.Cause:
+		verb = p.say.noCause
 	}
 	p.b.WriteByte('\n')
 	p.lines("", "   ", terminal.Bold, fmt.Sprintf(verb, d.About, d.Cause)+", "+fmt.Sprintf(p.say.culprit, word(p.say.party, d.Culprit))+", "+fmt.Sprintf(p.say.sure, percent(d.Confidence)))

@@ -27,6 +27,8 @@ func TestGolden(t *testing.T) {
 	t.Parallel()
 	interrupted := reporttest.Healthy()
 	interrupted.Interrupted = "interrupt"
+	lost := reporttest.Asked() // the model named nothing that exists: nobody is told of another cause
+	lost.Diagnoses[len(lost.Diagnoses)-1].Agrees = false
 	tests := []struct {
 		name string
 		r    *report.Report
@@ -40,6 +42,7 @@ func TestGolden(t *testing.T) {
 		{"stalled.zh", reporttest.Stalled(), text.Options{Lang: "zh"}},
 		{"stalled.colour", reporttest.Stalled(), text.Options{Colour: true}},
 		{"asked", reporttest.Asked(), text.Options{}},
+		{"asked.no-cause", lost, text.Options{}},
 		{"many", reporttest.Many(), text.Options{}},
 		{"attack", reporttest.Attack(), text.Options{}},
 	}
