@@ -299,6 +299,9 @@ func (l *lane) publish(body any) {
 // asides notes the conversations that the packet at hand is part of, beside the
 // one that it is analysed in.
 func (l *lane) asides() {
+	if p := l.pkt; p.NConvs == 1 && p.Tunnel == decode.NoTunnel && (p.Kind == decode.KindTCP || p.Kind == decode.KindUDP) {
+		return // nearly all: its own, and nothing around it
+	}
 	for i := range l.pkt.NConvs {
 		if c := &l.pkt.Convs[i]; c.Key != l.pkt.Key || c.Quoted {
 			l.aside(c)

@@ -18,8 +18,18 @@ type specs struct {
 	byPort map[uint16][]int // those that know the port, in registry order
 	rest   map[proto.Transport][]int
 	number map[numbered][]int
-	asked  []int // scratch of order
+	orders map[asking][]int // made so far by order
 }
+
+// asking is what the order of probing goes by. Ports that no spec knows are 0.
+type asking struct {
+	carrier proto.Transport
+	a, b    uint16
+}
+
+// maxOrders bounds those that are kept: some ports are known, and few pairs of them
+// talk to each other.
+const maxOrders = 1 << 10
 
 type numbered struct {
 	carrier proto.Transport
@@ -56,6 +66,7 @@ func newSpecs(all []proto.Spec) *specs {
 	s := &specs{
 		all: all, defs: map[finding.Code]*finding.Def{}, names: newNames(all),
 		byPort: map[uint16][]int{}, rest: map[proto.Transport][]int{}, number: map[numbered][]int{},
+		orders: map[asking][]int{},
 	}
 	for i := range all {
 		spec := &all[i]
@@ -83,20 +94,40 @@ func newSpecs(all []proto.Spec) *specs {
 
 // order yields the specs to probe: those that know a port first.
 func (s *specs) order(carrier proto.Transport, a, b uint16) []int {
-	s.asked = s.asked[:0]
+	if len(s.byPort[a]) == 0 {
+		a = 0
+	}
+	if len(s.byPort[b]) == 0 {
+		b = 0
+	}
+	if a == 0 && b == 0 {
+		return s.rest[carrier]
+	}
+	k := asking{carrier, a, b}
+	list, ok := s.orders[k]
+	if !ok {
+		list = s.inOrder(carrier, a, b)
+		if len(s.orders) < maxOrders {
+			s.orders[k] = list
+		}
+	}
+	return list
+}
+
+func (s *specs) inOrder(carrier proto.Transport, a, b uint16) (asked []int) {
 	for _, port := range [2]uint16{a, b} {
 		for _, i := range s.byPort[port] {
 			if s.all[i].Carrier&carrier != 0 && s.all[i].Probe != nil {
-				s.asked = append(s.asked, i)
+				asked = append(asked, i)
 			}
 		}
 	}
 	for _, i := range s.rest[carrier] {
 		if !s.knows(i, a) && !s.knows(i, b) {
-			s.asked = append(s.asked, i)
+			asked = append(asked, i)
 		}
 	}
-	return s.asked
+	return asked
 }
 
 func (s *specs) knows(i int, port uint16) bool {
