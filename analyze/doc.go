@@ -27,5 +27,29 @@
 // Every lane has to know the hash of every frame. If each decoded for itself,
 // two lanes would do the work twice; if one dispatcher did it, it would be the
 // part that does not scale. Fragments are the exception: they are few, and
-// every lane puts them together for itself, so that nobody waits.
+// every lane puts them together for itself, so that nobody waits.//
+// # What it costs
+//
+// Measured on whole replays with all analyzers and rules on, in instructions and
+// in peak memory, each against the state before; the ratios to other tools are in
+// fixtures/bench.
+//
+//   - Rules compiled when they are first asked, and one table of builtins for all:
+//     the start takes 0.3 of the time, a small capture half of the instructions.
+//   - One environment for all subjects of a judgement: 0.7 of the bytes allocated.
+//   - Lookups of a datagram flow in a record of their own instead of a talk, and
+//     sockets and what waits in them used again: 0.7 of the memory of a capture of
+//     small flows.
+//   - JSON indented while it is written: 0.85 of the bytes allocated.
+//   - First words without an answer in records without a pointer (early): 0.6 of
+//     a socket with its half.
+//   - Slabs that give their pages back while connections are folded at the end:
+//     0.85 of the peak of a million open connections, which is below 1 GiB.
+//   - A heap with a fixed headroom (cmd) instead of a share of what lives: 0.7 of
+//     the memory for the same work. A fixed GOGC of 25 saved as much and cost up to
+//     half of the time again.
+//
+// What a million open connections still cost each: 104 bytes here and 16 in the
+// index, 176 in package tcp, 168 in the ledger, 32 for a segment without an
+// acknowledgement, and 160 for a question without an answer.
 package analyze
