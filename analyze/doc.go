@@ -27,7 +27,8 @@
 // Every lane has to know the hash of every frame. If each decoded for itself,
 // two lanes would do the work twice; if one dispatcher did it, it would be the
 // part that does not scale. Fragments are the exception: they are few, and
-// every lane puts them together for itself, so that nobody waits.//
+// every lane puts them together for itself, so that nobody waits.
+//
 // # What it costs
 //
 // Measured on whole replays with all analyzers and rules on, in instructions and
