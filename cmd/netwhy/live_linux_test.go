@@ -40,8 +40,17 @@ type watcher struct {
 // privileges given up.
 func watch(t *testing.T, args ...string) *watcher {
 	t.Helper()
-	w := &watcher{t: t, read: make(chan struct{})}
-	w.cmd = netwhyCommand(t, append([]string{"capture", "-i", livetest.Here, "--log-level", "info"}, args...)...)
+	return watchBy(t, netwhyCommand(t, captureArgs(args)...))
+}
+
+func captureArgs(args []string) []string {
+	return append([]string{"capture", "-i", livetest.Here, "--log-level", "info"}, args...)
+}
+
+// watchBy is watch by a command of its own.
+func watchBy(t *testing.T, cmd *exec.Cmd) *watcher {
+	t.Helper()
+	w := &watcher{t: t, cmd: cmd, read: make(chan struct{})}
 	w.cmd.Env = append(w.cmd.Env, "SUDO_UID=", "NETWHY_CAPTURE_BUFFER=16MiB")
 	w.cmd.Stdout = &w.stdout
 	pipe, err := w.cmd.StderrPipe()

@@ -118,18 +118,26 @@ func TestOfflineOpensNoSocket(t *testing.T) {
 	}
 }
 
+// built makes the program as users have it: this test binary may carry the race
+// detector, with which figures of speed and memory mean nothing.
+func built(t *testing.T, env ...string) string {
+	t.Helper()
+	bin := filepath.Join(t.TempDir(), "netwhy")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", bin, ".")
+	build.Env = append(os.Environ(), env...)
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return bin
+}
+
 // TestWithoutCgo: a build without libpcap reads files, and says what it lacks.
 func TestWithoutCgo(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("builds the program")
 	}
-	bin := filepath.Join(t.TempDir(), "netwhy")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", bin, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	bin := built(t, "CGO_ENABLED=0")
 	out, err := exec.CommandContext(t.Context(), bin, "replay", capturePath("slow-server.pcap")).CombinedOutput()
 	if err != nil || !bytes.Contains(out, []byte("slow-server-application")) {
 		t.Errorf("replay: %v\n%s", err, out)
