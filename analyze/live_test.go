@@ -155,7 +155,12 @@ func TestMomentHasOpenConnections(t *testing.T) {
 	if len(r.Findings) == 0 || r.Connection(r.Findings[0].Flow) == nil || emitted.Load() == 0 {
 		t.Errorf("the refusal is not told: %+v", r.Findings)
 	}
-	if r = moment(t, src, moments, 200_000); r.Open != 0 { // silent for longer than the timeout
+	for range 100 { // batches of the earlier clock may still be on their way
+		if r = moment(t, src, moments, 200_000); r.Open == 0 {
+			break
+		}
+	}
+	if r.Open != 0 { // silent for longer than the timeout
 		t.Errorf("%d open after the timeout", r.Open)
 	}
 	if r = end(); r.TCPConversations != 2 {
