@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -97,10 +98,7 @@ func bySource(t *testing.T, doc map[string]any, source string) []any {
 // withoutAI is what a report says of its own.
 func withoutAI(t *testing.T, doc map[string]any) map[string]any {
 	t.Helper()
-	out := map[string]any{}
-	for k, v := range doc {
-		out[k] = v
-	}
+	out := maps.Clone(doc)
 	delete(out, "ai")
 	out["diagnoses"] = bySource(t, doc, "rules")
 	return out
@@ -285,8 +283,7 @@ func TestConfigCheckAsks(t *testing.T) {
 			server := faulttest.New(t, tt.fault)
 			out, err := netwhyCommand(t, "config", "check", "--config", aiConfig(t, server.URL(), time.Second, 4*time.Second)).CombinedOutput()
 			code := 0
-			var exit *exec.ExitError
-			if errors.As(err, &exit) {
+			if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 				code = exit.ExitCode()
 			}
 			if code != tt.code || !strings.Contains(string(out), "mine "+server.URL()) || !strings.Contains(string(out), tt.want) {

@@ -35,6 +35,7 @@ func (c *cost) add(wall, cpu time.Duration) { c.wall, c.cpu = append(c.wall, wal
 
 // compare prints packets/s of asking as part of those of not asking.
 func compare(b *testing.B, off, on *cost) {
+	b.Helper()
 	b.ReportMetric(float64(slices.Min(off.wall))/float64(slices.Min(on.wall)), "pps-ratio")
 	b.ReportMetric(float64(slices.Min(off.cpu))/float64(slices.Min(on.cpu)), "pps-per-cpu-ratio")
 }
@@ -57,6 +58,7 @@ func BenchmarkAvalanche(b *testing.B) {
 }
 
 func benchProgram(b *testing.B, path, url string) {
+	b.Helper()
 	dir := b.TempDir()
 	bin, config := filepath.Join(dir, "netwhy"), filepath.Join(dir, "ai.yaml")
 	if out, err := exec.CommandContext(b.Context(), "go", "build", "-o", bin, "netwhy/cmd/netwhy").CombinedOutput(); err != nil {
@@ -116,6 +118,7 @@ func benchProgram(b *testing.B, path, url string) {
 }
 
 func benchBeside(b *testing.B, path, url string) {
+	b.Helper()
 	cases, packets := 0, uint64(0)
 	once := func(c *cost, asking bool) {
 		ctx, cancel := context.WithCancel(b.Context())
@@ -130,7 +133,7 @@ func benchBeside(b *testing.B, path, url string) {
 		if asking {
 			wg.Go(func() { _ = e.Run(ctx) }) // the cancelled context
 			wg.Go(func() {
-				for range e.Answers() { //nolint:revive // nobody wants them
+				for range e.Answers() { // nobody wants them
 				}
 			})
 		}
@@ -179,6 +182,7 @@ func median(v []float64) float64 {
 
 // spent is the processors' time of this process so far.
 func spent(b *testing.B) time.Duration {
+	b.Helper()
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		b.Fatal(err)

@@ -184,7 +184,7 @@ func poisoned(text string) *craft {
 
 // hello is a ClientHello with a server name (RFC 8446, 4.1.2; RFC 6066, 3).
 func hello(name string) []byte {
-	size := func(n int) []byte { return []byte{byte(n >> 8), byte(n)} } //nolint:gosec // of a test
+	size := func(n int) []byte { return []byte{byte(n >> 8), byte(n)} }
 	entry := append(append([]byte{0}, size(len(name))...), name...)
 	list := append(size(len(entry)), entry...)
 	ext := append(append([]byte{0, 0}, size(len(list))...), list...)
@@ -221,7 +221,7 @@ func TestHostileCapturesAreHarmless(t *testing.T) {
 				t.Fatalf("nobody was asked: %+v", got.AI)
 			}
 			for _, r := range server.Requests() {
-				for _, word := range strings.Fields(text) {
+				for word := range strings.FieldsSeq(text) {
 					if len(word) >= 12 && strings.Contains(string(r.Body), word) {
 						t.Errorf("%q left the machine", word)
 					}

@@ -49,15 +49,15 @@ func (c *craft) ip(proto byte, src, dst netip.Addr, segment []byte, sumAt int) {
 	head := []byte{0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, proto, 0, 0}
 	head = append(append(head, a[:]...), b[:]...)
 	size := len(head) + len(segment)
-	binary.BigEndian.PutUint16(head[2:], uint16(size)) //nolint:gosec // of a test
+	binary.BigEndian.PutUint16(head[2:], uint16(size))
 	binary.BigEndian.PutUint16(head[10:], checksum(0, head))
-	pseudo := uint32(proto) + uint32(len(segment)) //nolint:gosec // of a test
+	pseudo := uint32(proto) + uint32(len(segment))
 	for i := 0; i < 4; i += 2 {
 		pseudo += uint32(binary.BigEndian.Uint16(a[i:])) + uint32(binary.BigEndian.Uint16(b[i:]))
 	}
 	binary.BigEndian.PutUint16(segment[sumAt:], checksum(pseudo, segment))
 	for _, v := range []int64{c.now.Unix(), int64(c.now.Nanosecond() / 1000), int64(size), int64(size)} {
-		c.buf = binary.LittleEndian.AppendUint32(c.buf, uint32(v)) //nolint:gosec // of a test
+		c.buf = binary.LittleEndian.AppendUint32(c.buf, uint32(v))
 	}
 	c.buf = append(append(c.buf, head...), segment...)
 }
@@ -73,13 +73,13 @@ func checksum(sum uint32, b []byte) uint16 {
 	for sum > 0xffff {
 		sum = sum>>16 + sum&0xffff
 	}
-	return ^uint16(sum) //nolint:gosec // folded
+	return ^uint16(sum)
 }
 
 func (c *craft) udp(src, dst netip.AddrPort, payload []byte) {
 	s := binary.BigEndian.AppendUint16(nil, src.Port())
 	s = binary.BigEndian.AppendUint16(s, dst.Port())
-	s = binary.BigEndian.AppendUint16(s, uint16(8+len(payload))) //nolint:gosec // of a test
+	s = binary.BigEndian.AppendUint16(s, uint16(8+len(payload)))
 	c.ip(protoUDP, src.Addr(), dst.Addr(), append(append(s, 0, 0), payload...), 6)
 }
 
@@ -111,7 +111,7 @@ func (t *talk) send(from int, flags byte, payload []byte) {
 	s = binary.BigEndian.AppendUint32(s, ack)
 	s = append(s, 5<<4, flags, 0xff, 0xff, 0, 0, 0, 0)
 	t.c.ip(protoTCP, t.ends[from].Addr(), t.ends[1-from].Addr(), append(s, payload...), 16)
-	t.seq[from] += uint32(len(payload)) //nolint:gosec // of a test
+	t.seq[from] += uint32(len(payload))
 	if flags&(flagSYN|flagFIN) != 0 {
 		t.seq[from]++
 	}
@@ -138,8 +138,8 @@ func trouble(services, bulk int) *craft {
 	c := newCraft()
 	data := make([]byte, 64)
 	for i := range services {
-		client := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}), 40000) //nolint:gosec // of a test
-		server := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 2, byte(i >> 8), byte(i)}), 8080)  //nolint:gosec // of a test
+		client := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}), 40000)
+		server := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 2, byte(i >> 8), byte(i)}), 8080)
 		t := c.talk(client, server)
 		t.exchange("GET /a HTTP/1.1\r\nHost: a\r\n\r\n", 3*time.Second, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 		t.speed = 10 * time.Microsecond
