@@ -83,8 +83,9 @@ func TestInterruptedReplayReports(t *testing.T) {
 	}
 }
 
-// TestOfflineOpensNoSocket: not one system call of the network family, even with
-// keys in the environment and a configuration that asks the cloud.
+// TestOfflineOpensNoSocket: not one system call of the network family, and no key
+// is read, even with keys in the environment and a configuration that asks the
+// cloud.
 func TestOfflineOpensNoSocket(t *testing.T) {
 	t.Parallel()
 	strace, err := exec.LookPath("strace")
@@ -94,9 +95,16 @@ func TestOfflineOpensNoSocket(t *testing.T) {
 		}
 		t.Skip("strace is not installed")
 	}
-	trace := filepath.Join(t.TempDir(), "trace")
-	cmd := netwhyCommand(t, "replay", capturePath("slow-server.pcap"), "--offline")
-	cmd.Args = append([]string{"strace", "-f", "-qq", "-e", "trace=%network", "-o", trace, cmd.Path}, cmd.Args[1:]...)
+	dir := t.TempDir()
+	trace, config, key := filepath.Join(dir, "trace"), filepath.Join(dir, "ai.yaml"), filepath.Join(dir, "key")
+	text := "ai:\n  providers:\n    - {name: mine, model: m, endpoints: [https://ai.example/v1], api_key_file: " + key + "}\n"
+	for path, data := range map[string]string{config: text, key: "sk-test"} {
+		if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := netwhyCommand(t, "replay", capturePath("slow-server.pcap"), "--diagnose", "--offline", "--config", config)
+	cmd.Args = append([]string{"strace", "-f", "-qq", "-e", "trace=%network,%file", "-o", trace, cmd.Path}, cmd.Args[1:]...)
 	cmd.Path = strace
 	cmd.Env = append(cmd.Env, "OPENAI_API_KEY=sk-test", "DEEPSEEK_API_KEY=sk-test", "ANTHROPIC_API_KEY=sk-test", "NETWHY_DIAGNOSE=true")
 	out, err := cmd.CombinedOutput()
@@ -115,6 +123,9 @@ func TestOfflineOpensNoSocket(t *testing.T) {
 	}
 	if found := regexp.MustCompile(`(?m)^.*\b(socket|connect|sendto|bind)\(.*$`).Find(calls); found != nil {
 		t.Errorf("a system call of the network: %s", found)
+	}
+	if !bytes.Contains(calls, []byte(`"`+config+`"`)) || bytes.Contains(calls, []byte(`"`+key+`"`)) {
+		t.Errorf("the configuration was not read, or the key was:\n%s", calls)
 	}
 }
 
