@@ -33,7 +33,7 @@ const (
 	flagNoColour    = "no-color"
 	flagLogLevel    = "log-level"
 	flagLogFormat   = "log-format"
-	flagKeyLog      = "key-log"
+	flagKeyLog      = "tls-keylog"
 )
 
 // levelWarn is the level of the log unless told.
