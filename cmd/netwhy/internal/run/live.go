@@ -226,4 +226,7 @@ func (c *liveRun) notice(ctx context.Context, n capture.Notice) {
 		return
 	}
 	c.w.Log.InfoContext(ctx, "an interface is back", slog.String("interface", n.Interface))
+	if e := c.side.linked.Load(); e != nil {
+		e.NetworkUp() // what could not be reached may be reached again
+	}
 }

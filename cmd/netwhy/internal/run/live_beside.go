@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"netwhy/aidiag"
@@ -28,6 +29,7 @@ type besides struct {
 	metrics *metrics.Metrics
 	alerts  []*alert.Queue
 	engine  *aidiag.Engine
+	linked  atomic.Pointer[aidiag.Engine] // the same, for those who tell of links before it is there
 	asking  sync.WaitGroup
 	mu      sync.Mutex // guards heard
 	heard   []aidiag.Answer
@@ -67,11 +69,13 @@ func (c *liveRun) prepare(ctx context.Context) error {
 	if c.opt.Diagnose && !c.opt.Offline {
 		own := c.w
 		own.Stderr = sayer{c}
-		e, err := engine(own, &c.opt.Options, c.judge.Load().Codes())
+		set := c.judge.Load()
+		e, err := engine(own, &c.opt.Options, set.Codes(), publicCauses(set)...)
 		if err != nil {
 			return err
 		}
 		b.engine = e
+		b.linked.Store(e)
 	}
 	return nil
 }
