@@ -317,8 +317,7 @@ func (l *lane) aside(c *decode.Conv) {
 		return
 	}
 	if c.Quoted {
-		h := c.Key.Hash()
-		hash := uint32(h ^ h>>32)
+		hash := c.Key.Hash32()
 		if l.table.find(hash, &c.Key) == 0 {
 			slot := l.table.insert(hash, &c.Key)
 			v := l.table.at(slot)
@@ -660,13 +659,7 @@ func (l *lane) fold(slot uint32, why proto.End) {
 // summary to the collector.
 func (l *lane) sumUp(slot uint32, c *conversation, why proto.End, frame uint64) {
 	sum := l.d.summary()
-	sum.Proto = protoName(c.key.Proto)
-	sum.ClientKnown = c.flags&clientKnown != 0
-	sum.First = c.first
-	sum.Client.Addr, sum.Server.Addr = c.key.AddrA(), c.key.AddrB()
-	if c.flags&clientIsA == 0 {
-		sum.Client.Addr, sum.Server.Addr = sum.Server.Addr, sum.Client.Addr
-	}
+	c.describe(sum)
 	said := len(l.d.events)
 	if c.flags&waits != 0 {
 		l.leaveEarly(c)

@@ -144,13 +144,7 @@ func (l *lane) openSummary(slot uint32) {
 		return
 	}
 	sum := new(conn.Summary)
-	sum.Proto = protoName(c.key.Proto)
-	sum.ClientKnown = c.flags&clientKnown != 0
-	sum.First = c.first
-	sum.Client.Addr, sum.Server.Addr = c.key.AddrA(), c.key.AddrB()
-	if c.flags&clientIsA == 0 {
-		sum.Client.Addr, sum.Server.Addr = sum.Server.Addr, sum.Client.Addr
-	}
+	c.describe(sum)
 	if c.socket != 0 {
 		if k := l.sockets[c.socket]; k.facts != nil {
 			sum.App, sum.Name, sum.Attr = k.facts.App, k.facts.Name, maps.Clone(k.facts.Attr)

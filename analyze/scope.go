@@ -38,11 +38,7 @@ func (l *lane) setScope(slot uint32, c *conversation, k *socket) {
 		s.Facts, s.Next = nil, nil
 		return
 	}
-	if c.flags&clientIsA != 0 {
-		s.ClientEnd, s.ServerEnd = c.key.AddrA(), c.key.AddrB()
-	} else {
-		s.ClientEnd, s.ServerEnd = c.key.AddrB(), c.key.AddrA()
-	}
+	s.ClientEnd, s.ServerEnd = c.ends()
 }
 
 // Report implements proto.Sink.

@@ -1,6 +1,9 @@
 package analyze
 
 import (
+	"net/netip"
+
+	"netwhy/analyze/conn"
 	"netwhy/analyze/flow"
 	"netwhy/analyze/ledger"
 	"netwhy/analyze/tcp"
@@ -38,6 +41,22 @@ const (
 	retired   // its summary is out; only what Wireshark counts is still followed
 	waits     // its first words wait in an early record
 )
+
+// ends are client and server.
+func (c *conversation) ends() (client, server netip.AddrPort) {
+	if c.flags&clientIsA != 0 {
+		return c.key.AddrA(), c.key.AddrB()
+	}
+	return c.key.AddrB(), c.key.AddrA()
+}
+
+// describe begins a summary with what the table itself knows.
+func (c *conversation) describe(sum *conn.Summary) {
+	sum.Proto = protoName(c.key.Proto)
+	sum.ClientKnown = c.flags&clientKnown != 0
+	sum.First = c.first
+	sum.Client.Addr, sum.Server.Addr = c.ends()
+}
 
 // chunkBits sets the size of the slab's chunks: growing never copies.
 const chunkBits = 12

@@ -65,14 +65,10 @@ func (p *Packet) finish() {
 	case p.Kind == KindFragment:
 		p.Broadcast = true
 	case p.Quote.Valid:
-		p.Hash = fold(p.Quote.Key.Hash())
+		p.Hash = p.Quote.Key.Hash32()
 	default:
-		p.Hash = fold(p.Key.Hash())
+		p.Hash = p.Key.Hash32()
 	}
-}
-
-func fold(h uint64) uint32 {
-	return uint32(h ^ h>>32) //nolint:gosec // the lower half is what is wanted
 }
 
 // pos turns an offset or length into what Packet keeps.

@@ -203,7 +203,7 @@ func TestQuote(t *testing.T) {
 			if q.Key != k || q.SrcIsA != isA {
 				t.Errorf("got key %v, want %v", q.Key, k)
 			}
-			if p.Hash != fold(k.Hash()) {
+			if p.Hash != k.Hash32() {
 				t.Error("the error does not go where its connection is")
 			}
 			if p.NConvs == 1 && !p.Convs[0].Quoted {

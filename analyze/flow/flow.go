@@ -52,6 +52,13 @@ func (k *Key) Hash() uint64 {
 	return h ^ h>>29
 }
 
+// Hash32 is Hash in the 32 bits that a packet carries: tables and lanes find a
+// conversation by it, so that all must fold alike.
+func (k *Key) Hash32() uint32 {
+	h := k.Hash()
+	return uint32(h ^ h>>32) //nolint:gosec // the lower half is what is wanted
+}
+
 func mix(h, v uint64) uint64 {
 	h ^= v
 	h *= 0xff51afd7ed558ccd
