@@ -91,33 +91,37 @@ func New(tb testing.TB, faults ...Fault) *Server {
 	// It lives until the cleanups, behind the end of the test's own context.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(tb.Context()))
 	s := &Server{t: tb, ctx: ctx, stop: cancel, faults: faults, open: map[net.Conn]bool{}}
-	s.reserve()
-	s.Start()
+	if l := s.reserve(); l != nil {
+		s.begin(l)
+	} else {
+		s.Start()
+	}
 	tb.Cleanup(s.Close)
 	return s
 }
 
 // reserve takes a port at one loopback address and serves at another: while the
-// server is stopped, nobody else's test gets the port.
-func (s *Server) reserve() {
+// server is stopped, nobody else's test gets the port. It returns the listener;
+// nil: there is no second address.
+func (s *Server) reserve() net.Listener {
 	var lc net.ListenConfig
 	hold, err := lc.Listen(s.ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return
+		return nil
 	}
 	_, port, err := net.SplitHostPort(hold.Addr().String())
 	if err != nil {
 		_ = hold.Close()
-		return
+		return nil
 	}
 	at := net.JoinHostPort("127.0.0.2", port)
-	probe, err := lc.Listen(s.ctx, "tcp", at)
+	l, err := lc.Listen(s.ctx, "tcp", at)
 	if err != nil { // a system with one loopback address
 		_ = hold.Close()
-		return
+		return nil
 	}
-	_ = probe.Close()
-	s.hold, s.addr = hold, at
+	s.hold = hold
+	return l
 }
 
 // Start listens (again, on the same port).
@@ -132,6 +136,11 @@ func (s *Server) Start() {
 	if err != nil {
 		s.t.Fatalf("fault server: %v", err)
 	}
+	s.begin(l)
+}
+
+// begin serves at a listener.
+func (s *Server) begin(l net.Listener) {
 	s.mu.Lock()
 	s.listener, s.addr = l, l.Addr().String()
 	s.mu.Unlock()
