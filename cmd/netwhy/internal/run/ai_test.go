@@ -292,10 +292,10 @@ func TestAvalancheLosesNothing(t *testing.T) {
 		var most, files, held atomic.Int64
 		begin, open := int64(runtime.NumGoroutine()), descriptors()
 		server := faulttest.New(t, func(c *faulttest.Conn) {
-			held.Add(1)
+			first := held.Add(1) == 1
 			raise(&most, int64(runtime.NumGoroutine()))
 			raise(&files, descriptors())
-			if interrupted && held.Load() == 1 {
+			if interrupted && first {
 				cancel(errors.New("interrupted"))
 			}
 			c.Stall()
