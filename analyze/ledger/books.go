@@ -229,6 +229,9 @@ func (b *Books) Segment(ref Ref, s *tcp.Segment, m tcp.Marks, v *tcp.View) {
 	retried := false
 	if s.Flags&control != 0 || r.flags&flagEstablished == 0 {
 		retried = r.handshake(s, v)
+		if m.Has(tcp.ReusedPorts) {
+			r.flags |= flagReused
+		}
 	}
 	var t *talk
 	switch {

@@ -42,6 +42,9 @@ const (
 	CaptureGap      finding.Code = "tcp.capture-gap"
 	MidStream       finding.Code = "tcp.mid-stream"
 	Congestion      finding.Code = "tcp.ecn-congestion"
+	OddFlags        finding.Code = "tcp.odd-flags"
+	CrossedSYNs     finding.Code = "tcp.crossed-syns"
+	PortReused      finding.Code = "tcp.port-reused"
 )
 
 // Words of text metrics. Rules compare with them.

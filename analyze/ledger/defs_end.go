@@ -43,6 +43,31 @@ func endDefs() []finding.Def {
 			},
 		},
 		{
+			Code: OddFlags, Severity: finding.Notice,
+			Doc: "Segments with flags that no system sends: FIN without ACK, none at all, FIN with PSH and URG alone, SYN with FIN. RFC 9293 (3.10.7) has an ACK in every segment after the SYN. Scanners use them to look past filters.",
+			Metrics: []finding.Metric{
+				num("segments", "segments of the connection, in both directions"),
+				num("answered", "1: the other end answered with RST"),
+			},
+		},
+		{
+			Code: CrossedSYNs, Severity: finding.Notice,
+			Doc: "The server answered the SYN with a SYN of its own instead of a SYN-ACK: a simultaneous open (RFC 9293, 3.5), or a split handshake.",
+			Metrics: []finding.Metric{
+				num("answered", "1: a SYN-ACK followed, from whichever side"),
+				num("established", "1: the connection was established"),
+			},
+		},
+		{
+			Code: PortReused, Severity: finding.Info,
+			Doc: "The connection began with the addresses and ports of an earlier one of the capture (RFC 9293, 3.6.1).",
+			Metrics: []finding.Metric{
+				num("syns", "SYNs sent"),
+				num("answered", "1: the server took it"),
+				num("refused", "1: it was answered with RST"),
+			},
+		},
+		{
 			Code: ICMPError, Severity: finding.Notice,
 			Doc: "An ICMP error quoted a segment of the connection (RFC 792, RFC 4443).",
 			Metrics: []finding.Metric{

@@ -148,7 +148,7 @@ func trustDefs() []finding.Def {
 		},
 		{
 			Code: CaptureGap, Severity: finding.Info,
-			Doc: "Segments were acknowledged that are not in the capture: the tap missed them, the network did not lose them.",
+			Doc: "Segments were acknowledged that are not in the capture, or a connection goes on whose SYN-ACK is not: the tap missed them, the network did not lose them.",
 			Metrics: []finding.Metric{
 				num("gaps", "gaps"),
 				num("bytes", "bytes known to be missing"),

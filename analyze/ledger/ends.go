@@ -13,7 +13,16 @@ import (
 func (r *record) handshake(s *tcp.Segment, v *tcp.View) (more bool) {
 	d := s.Dir & 1
 	switch s.Flags & (tcp.FlagSYN | tcp.FlagACK | tcp.FlagRST) {
+	case 0: // FIN or nothing: even the last segments acknowledge (RFC 9293, 3.10.7)
+		r.flags |= flagOdd
 	case tcp.FlagSYN:
+		if s.Flags&tcp.FlagFIN != 0 {
+			r.flags |= flagOdd
+		}
+		if d == flow.ToClient {
+			r.flags |= flagCrossed
+			break
+		}
 		if r.syns == 0 {
 			if r.packets[0]+r.packets[1] == 1 {
 				r.flags |= flagSYN

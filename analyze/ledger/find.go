@@ -43,7 +43,7 @@ func (b *Books) find(r *record, final bool, end conn.End) {
 // worthTelling reports whether a connection without payload and trouble has
 // something to tell: most have not, and cost nothing here.
 func (r *record) worthTelling(final bool) bool {
-	if r.flags&(flagRefused|flagRst|flagRstServer) != 0 || lowMSS(r) {
+	if r.flags&(flagRefused|flagRst|flagRstServer|flagOdd|flagCrossed|flagReused) != 0 || lowMSS(r) {
 		return true
 	}
 	if !final {

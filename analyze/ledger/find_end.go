@@ -6,9 +6,24 @@ import (
 	"netwhy/analyze/flow"
 )
 
+// begun tells of beginnings that no client makes, or that need care.
+func (p *report) begun() {
+	r := p.r
+	if r.flags&flagOdd != 0 {
+		p.say(OddFlags, p.usual(OddFlags), nil, count(r.packets[0]+r.packets[1]), yes(r.flags&flagRstServer != 0))
+	}
+	if r.flags&flagCrossed != 0 && r.flags&flagSYN != 0 {
+		p.say(CrossedSYNs, p.usual(CrossedSYNs), nil, yes(r.synAcks > 0), yes(r.flags&flagEstablished != 0))
+	}
+	if r.flags&flagReused != 0 {
+		p.say(PortReused, p.usual(PortReused), pair(at{r.first, r.start}), count(r.syns), yes(r.synAcks > 0), yes(r.flags&flagRefused != 0))
+	}
+}
+
 // connecting tells of handshakes that failed or took more than one attempt.
 func (p *report) connecting() {
 	r, t := p.r, p.t
+	p.begun()
 	answered := r.flags&flagSeenServer != 0
 	if r.flags&flagRefused != 0 {
 		// Several SYNs may have been refused: each by its own RST.

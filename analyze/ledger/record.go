@@ -65,6 +65,9 @@ const (
 	flagRstServer
 	flagSeen // the client's segments were seen
 	flagSeenServer
+	flagOdd     // a segment had flags that no system sends
+	flagCrossed // the server sent a SYN of its own
+	flagReused  // it began on the ports of an earlier one
 )
 
 // side gives the flag of one direction.

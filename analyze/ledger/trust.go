@@ -111,8 +111,25 @@ func (p *report) trusting() {
 		p.say(LargeSegments, finding.Info, t.proof(LargeSegments),
 			count(n), count(max(t.voice[0].most, t.voice[1].most)), count(r.agreed()), words(towards(t.voice[0].larges, t.voice[1].larges)))
 	}
-	if missing := t.voice[0].missing + t.voice[1].missing; missing > 0 && r.flags&(flagSeen|flagSeenServer) == flagSeen|flagSeenServer {
-		p.say(CaptureGap, finding.Info, t.proof(CaptureGap), count(t.voice[0].unseen+t.voice[1].unseen), count(missing))
+	if r.flags&(flagSeen|flagSeenServer) == flagSeen|flagSeenServer {
+		p.gaps()
+	}
+}
+
+// gaps tells what arrived and is not in the capture: bytes, or the SYN-ACK of a
+// connection that goes on.
+func (p *report) gaps() {
+	r, t := p.r, p.t
+	n, missing := t.voice[0].unseen+t.voice[1].unseen, t.voice[0].missing+t.voice[1].missing
+	ev := t.proof(CaptureGap)
+	if p.final && r.flags&flagSYN != 0 && r.synAcks == 0 && r.flags&(flagRefused|flagCrossed) == 0 && r.bytes[flow.ToClient] > 0 {
+		n++
+		if ev == nil {
+			ev = pair(at{r.first, r.start})
+		}
+	}
+	if n > 0 {
+		p.say(CaptureGap, finding.Info, ev, count(n), count(missing))
 	}
 }
 
