@@ -24,8 +24,10 @@ const (
 	// millions.
 	beaconConnections = 8
 	beaconSpread      = 0.1
-	beaconShortest    = second // faster is a loop that waits for its answer
-	maxStarts         = 512
+	beaconShortest    = second  // faster is a loop that waits for its answer
+	maxStarts         = 512     // of one series
+	maxAllStarts      = 1 << 19 // of all
+	startsPage        = 1 << 10
 	maxSessions       = 1 << 12
 )
 
@@ -34,7 +36,7 @@ func Channels() Spec {
 	return Spec{
 		Name: "channels", Doc: "connections made by a timer, routing sessions that end",
 		New: func() Correlator {
-			return &channels{starts: map[tryKey]*starts{}}
+			return &channels{numbers: map[channelKey]uint32{}}
 		},
 		Codes: []finding.Def{
 			{
@@ -62,12 +64,26 @@ func Channels() Spec {
 	}
 }
 
-// starts are the begins of connections of one client to one service.
-type starts struct {
-	at   []int64
-	size map[uint64]int
-	ev   evidence
+// started is one connection of a series.
+type started struct {
+	at, stop int64
+	frame    uint64
+	size     uint64 // bytes from the client
+	before   uint32 // number of the one noted before it; 0: none
+}
+
+// series are the connections of one client to one service.
+type series struct {
+	last uint32 // number of the connection noted last
+	n    uint32
 	app  string
+}
+
+// channelKey is a client and a service. Without a pointer: there is one for each
+// pair of a capture, and hardly any of them is a beacon.
+type channelKey struct {
+	client, server [16]byte
+	port           uint16
 }
 
 type session struct {
@@ -82,7 +98,10 @@ type session struct {
 }
 
 type channels struct {
-	starts   map[tryKey]*starts
+	numbers  map[channelKey]uint32 // in series
+	series   []series
+	starts   [][]started // pages; number 0 is never used
+	begun    uint32
 	sessions []session
 }
 
@@ -103,37 +122,66 @@ func (c *channels) Conn(_ *Out, s *conn.Summary) {
 	if !s.Established {
 		return
 	}
-	k := tryKey{s.Client.Addr.Addr(), s.Server.Addr, ""}
-	x := entry(c.starts, k, func() *starts { return &starts{size: map[uint64]int{}} })
-	if x == nil {
+	c.note(s)
+}
+
+// note keeps when a connection began.
+func (c *channels) note(s *conn.Summary) {
+	k := channelKey{s.Client.Addr.Addr().As16(), s.Server.Addr.Addr().As16(), s.Server.Addr.Port()}
+	i, ok := c.numbers[k]
+	if !ok {
+		if len(c.series) >= maxPairs {
+			return
+		}
+		i = uint32(len(c.series)) //nolint:gosec // below maxPairs
+		c.numbers[k] = i
+		c.series = append(c.series, series{})
+	}
+	x := &c.series[i]
+	if x.n >= maxStarts || c.begun >= maxAllStarts {
 		return
 	}
-	if len(x.at) < maxStarts {
-		x.at = append(x.at, s.Start)
-		x.size[s.Client.Unique]++
-		x.ev.add(s.First, s.Start, s.Stop)
-		if x.app == "" {
-			x.app = s.App
-		}
+	c.begun++
+	if int(c.begun/startsPage) == len(c.starts) {
+		c.starts = append(c.starts, make([]started, startsPage))
+	}
+	*c.at(c.begun) = started{at: s.Start, stop: s.Stop, frame: s.First, size: s.Client.Unique, before: x.last}
+	x.last = c.begun
+	x.n++
+	if x.app == "" {
+		x.app = s.App
 	}
 }
 
+func (c *channels) at(n uint32) *started { return &c.starts[n/startsPage][n%startsPage] }
+
 // End tells what is too steady, or over.
 func (c *channels) End(o *Out) {
-	for k, x := range c.starts {
-		x.beacon(o, k)
+	for k, i := range c.numbers {
+		if x := &c.series[i]; x.n >= beaconConnections {
+			c.beacon(o, k, x)
+		}
 	}
 	c.ended(o)
 }
 
-func (x *starts) beacon(o *Out, k tryKey) {
-	if len(x.at) < beaconConnections {
-		return
+func (c *channels) beacon(o *Out, k channelKey, x *series) {
+	var ev evidence
+	at, size := make([]int64, 0, x.n), map[uint64]int{}
+	numbers := make([]uint32, 0, x.n)
+	for n := x.last; n != 0; n = c.at(n).before {
+		numbers = append(numbers, n)
 	}
-	slices.Sort(x.at)
-	gaps := make([]float64, len(x.at)-1)
+	for _, n := range slices.Backward(numbers) {
+		s := c.at(n)
+		at = append(at, s.at)
+		size[s.size]++
+		ev.add(s.frame, s.at, s.stop)
+	}
+	slices.Sort(at)
+	gaps := make([]float64, len(at)-1)
 	for i := range gaps {
-		gaps[i] = float64(x.at[i+1] - x.at[i])
+		gaps[i] = float64(at[i+1] - at[i])
 	}
 	mid := median(gaps)
 	if mid < beaconShortest {
@@ -147,14 +195,14 @@ func (x *starts) beacon(o *Out, k tryKey) {
 		return
 	}
 	same := 0
-	for _, n := range x.size {
+	for _, n := range size {
 		same = max(same, n)
 	}
 	o.Emit(finding.Finding{
-		Code: Beacon, Severity: finding.Info, Host: k.client, Evidence: x.ev.done(),
+		Code: Beacon, Severity: finding.Info, Host: netip.AddrFrom16(k.client).Unmap(), Evidence: ev.done(),
 		Values: []finding.Value{
-			finding.Text(k.server.String()), finding.Text(x.app), finding.Num(len(x.at)), finding.Num(mid / second),
-			finding.Num(100 * spread), finding.Num(100 * float64(same) / float64(len(x.at))),
+			finding.Text(netip.AddrPortFrom(netip.AddrFrom16(k.server).Unmap(), k.port).String()), finding.Text(x.app), finding.Num(len(at)), finding.Num(mid / second),
+			finding.Num(100 * spread), finding.Num(100 * float64(same) / float64(len(at))),
 		},
 	})
 }

@@ -103,7 +103,7 @@ func (p *paths) Conn(_ *Out, c *conn.Summary) {
 	answered := c.Server.Packets > 0 && c.End != conn.EndICMPError
 	if mac, ok := p.hop[c.ID]; ok {
 		delete(p.hop, c.ID)
-		if b := entry(p.hops, hop{c.Client.Addr.Addr(), mac}, func() *beyond { return &beyond{peers: map[netip.Addr]struct{}{}} }); b != nil {
+		if b := entry(p.hops, hop{c.Client.Addr.Addr(), mac}, func() *beyond { return &beyond{} }); b != nil {
 			b.note(c, answered)
 		}
 	}
@@ -131,6 +131,9 @@ func (b *beyond) note(c *conn.Summary, answered bool) {
 		return
 	}
 	b.attempts++
+	if b.peers == nil {
+		b.peers = map[netip.Addr]struct{}{}
+	}
 	if len(b.peers) < maxTracks {
 		b.peers[c.Server.Addr.Addr()] = struct{}{}
 	}

@@ -297,7 +297,7 @@ func (v *victim) hits(port uint16) bool {
 }
 
 func (*floods) flooded(o *Out, a netip.Addr, b *burst, reflected bool) {
-	span := max(float64(b.stop-b.ev.first.Start)/second, 0)
+	span := max(float64(b.stop-b.ev.start)/second, 0)
 	rate := float64(b.sent) / max(span, 1)
 	if reflected || rate < floodDatagrams || float64(b.answered) > floodSilent*float64(b.sent) {
 		return

@@ -247,17 +247,18 @@ func (w *sweep) finding(code finding.Code, from netip.Addr, what finding.Value) 
 
 // evidence gathers frames that come in no order.
 type evidence struct {
-	first, last finding.Evidence // only First, Start and Last, End are used
+	first, last uint64 // frames
+	start, end  int64
 	frames      []uint64
 	count       uint64
 }
 
 func (e *evidence) add(frame uint64, start, stop int64) {
-	if e.count == 0 || frame < e.first.First {
-		e.first.First, e.first.Start = frame, start
+	if e.count == 0 || frame < e.first {
+		e.first, e.start = frame, start
 	}
-	if e.count == 0 || frame >= e.last.Last {
-		e.last.Last, e.last.End = frame, max(start, stop)
+	if e.count == 0 || frame >= e.last {
+		e.last, e.end = frame, max(start, stop)
 	}
 	e.count++
 	if len(e.frames) < 4*finding.MaxFrames {
@@ -265,11 +266,11 @@ func (e *evidence) add(frame uint64, start, stop int64) {
 	}
 }
 
-func (e *evidence) seconds() float64 { return float64(e.last.End-e.first.Start) / 1e9 }
+func (e *evidence) seconds() float64 { return float64(e.end-e.start) / 1e9 }
 
 // done is the evidence in the order of frames, within its bounds.
 func (e *evidence) done() finding.Evidence {
-	frames := append(e.frames, e.first.First, e.last.Last) //nolint:gocritic // a copy is made below where it matters
+	frames := append(e.frames, e.first, e.last) //nolint:gocritic // a copy is made below where it matters
 	slices.SortFunc(frames, cmp.Compare)
 	frames = slices.Compact(frames)
 	if n := len(frames); n > finding.MaxFrames {
@@ -277,7 +278,6 @@ func (e *evidence) done() finding.Evidence {
 		frames = frames[:finding.MaxFrames]
 	}
 	return finding.Evidence{
-		First: e.first.First, Start: e.first.Start, Last: e.last.Last, End: e.last.End,
-		Count: e.count, Frames: slices.Clone(frames),
+		First: e.first, Start: e.start, Last: e.last, End: e.end, Count: e.count, Frames: slices.Clone(frames),
 	}
 }
