@@ -26,7 +26,8 @@ type collector struct {
 	keep    *keeper
 	trust   trust
 	lookups *lookups
-	finds   map[findKey]int // index in res.Findings
+	finds   map[findKey]int  // index in res.Findings
+	said    map[flow.ID]said // of conversations that are not folded yet
 	corr    []correlate.Correlator
 	out     correlate.Out
 	last    int64 // time of the last frame
@@ -64,7 +65,7 @@ func newCollector(opt Options, p *pipeline, emit func(finding.Finding)) *collect
 	c := &collector{
 		opt: opt, pipe: p, emit: emit, names: p.lanes[0].specs.names,
 		res: newResult(), deltas: make([]*delta, len(p.lanes)), numbers: make([][]flow.ID, len(p.lanes)),
-		outer: map[flow.Key]flow.ID{}, keep: newKeeper(opt.MaxSummaries), finds: map[findKey]int{}, lookups: newLookups(),
+		outer: map[flow.Key]flow.ID{}, keep: newKeeper(opt.MaxSummaries), finds: map[findKey]int{}, said: map[flow.ID]said{}, lookups: newLookups(),
 	}
 	c.keep.live = opt.Live
 	for _, s := range Correlators() {
@@ -223,6 +224,9 @@ func (c *collector) open(lane int, o *opened) {
 		return
 	}
 	c.setNumber(lane, o.slot, id)
+	if o.quoted && len(c.res.quoted) < maxQuoted {
+		c.res.quoted[id] = struct{}{}
+	}
 	if o.quoted || o.again || len(c.corr) == 0 {
 		return
 	}
@@ -318,7 +322,9 @@ func (c *collector) endSecond() {
 func (c *collector) sums(lane int, d *delta) {
 	r := c.res
 	for _, slot := range d.real {
-		if id := c.number(lane, slot); id.Proto == flow.TCP {
+		id := c.number(lane, slot)
+		delete(r.quoted, id)
+		if id.Proto == flow.TCP {
 			r.TCPConversations++
 		} else {
 			r.UDPConversations++
@@ -375,6 +381,14 @@ func (c *collector) find(lane int, f finding.Finding) {
 	default:
 		c.res.Findings[i] = f
 	}
+	if f.Flow.Valid() {
+		of := c.said[f.Flow]
+		if !ok {
+			of.findings++
+		}
+		of.gravest = max(of.gravest, f.Severity)
+		c.said[f.Flow] = of
+	}
 	if c.emit != nil && c.opt.Live && grown {
 		c.emit(f)
 	}
@@ -387,6 +401,9 @@ func (c *collector) close(lane int, x *closed) {
 	}
 	s := x.sum
 	s.ID = c.number(lane, x.slot)
+	of := c.said[s.ID]
+	delete(c.said, s.ID)
+	s.Findings = of.findings
 	c.trust.add(s)
 	c.lookups.closed(s)
 	if s.Name == "" {
@@ -399,7 +416,7 @@ func (c *collector) close(lane int, x *closed) {
 		s.CommunityID = flow.CommunityID(s.ID.Proto, s.Client.Addr, s.Server.Addr)
 		c.opt.Connection(s)
 	}
-	c.keep.add(s)
+	c.keep.add(s, of)
 }
 
 // ending merges the last deltas of the lanes. Each lane folds its conversations
@@ -523,7 +540,8 @@ func (c *collector) joined() []finding.Finding {
 func (c *collector) result() *Result {
 	r := *c.res
 	r.Findings = c.joined()
-	r.Connections = c.keep.list()
+	r.Connections, r.Briefs = c.keep.list()
+	r.overfull = c.keep.full()
 	c.trust.into(&r.Trust)
 	r.finish()
 	return &r

@@ -212,6 +212,7 @@ func (c *collector) gather() {
 // own gives the result maps of its own: the collector goes on with its.
 func (r *Result) own() {
 	r.Protocols, r.Names, r.Malformed = maps.Clone(r.Protocols), maps.Clone(r.Names), maps.Clone(r.Malformed)
+	r.quoted = maps.Clone(r.quoted)
 	for i := range r.Keyed {
 		r.Keyed[i] = maps.Clone(r.Keyed[i])
 	}

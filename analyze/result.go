@@ -2,10 +2,10 @@ package analyze
 
 import (
 	"cmp"
-	"container/heap"
 	"fmt"
 	"net/netip"
 	"slices"
+	"sort"
 
 	"netwhy/analyze/conn"
 	"netwhy/analyze/finding"
@@ -29,6 +29,7 @@ type Result struct {
 	Findings         []finding.Finding // by first frame, code, conversation, host
 	Connections      []conn.Summary    // by protocol and number: those with findings, and the costliest and largest
 	Standing         []conn.Summary    // of a moment of a live run: those not yet folded, as far as they are in Connections
+	Briefs           []conn.Brief      // by protocol and number: those with findings for whose summaries there was no room
 	Trust            conn.Trust
 	Names            map[netip.Addr]string // that lookups gave to addresses; hostile
 	Malformed        map[string]uint64     // conversations with broken bytes, by protocol and reason
@@ -37,13 +38,20 @@ type Result struct {
 	Evicted          uint64                // conversations forgotten early for want of memory
 	Unread           uint64                // segments and datagrams whose payload was left out under pressure (live)
 	Shed             uint64                // findings left out for want of memory
+
+	overfull bool                 // there were more conversations than summaries are kept
+	quoted   map[flow.ID]struct{} // conversations seen in ICMP errors only
 }
 
-// maxNames bounds the addresses that are named.
-const maxNames = 1 << 16
+// Bounds of the addresses that are named, and of the conversations that are known
+// to be quoted only.
+const (
+	maxNames  = 1 << 16
+	maxQuoted = 1 << 16
+)
 
 func newResult() *Result {
-	return &Result{Protocols: map[string]uint64{}, Names: map[netip.Addr]string{}, Malformed: map[string]uint64{}}
+	return &Result{Protocols: map[string]uint64{}, Names: map[netip.Addr]string{}, Malformed: map[string]uint64{}, quoted: map[flow.ID]struct{}{}}
 }
 
 func (r *Result) name(name string, addrs []netip.Addr) {
@@ -56,11 +64,25 @@ func (r *Result) name(name string, addrs []netip.Addr) {
 
 // Connection returns the summary of a conversation, if it was kept.
 func (r *Result) Connection(id flow.ID) *conn.Summary {
-	i, ok := slices.BinarySearchFunc(r.Connections, id, func(s conn.Summary, id flow.ID) int { return compareIDs(s.ID, id) })
-	if !ok {
+	i := sort.Search(len(r.Connections), func(i int) bool { return compareIDs(r.Connections[i].ID, id) >= 0 })
+	if i == len(r.Connections) || r.Connections[i].ID != id {
 		return nil
 	}
 	return &r.Connections[i]
+}
+
+// Forgotten returns what is left of a conversation whose summary was not kept for
+// want of room, as far as it has findings. Its ends are not valid where nothing is
+// left. A conversation that never had a summary, such as one that is only quoted
+// in an ICMP error, is not forgotten.
+func (r *Result) Forgotten(id flow.ID) (conn.Brief, bool) {
+	if i := sort.Search(len(r.Briefs), func(i int) bool { return compareIDs(r.Briefs[i].ID, id) >= 0 }); i < len(r.Briefs) && r.Briefs[i].ID == id {
+		return r.Briefs[i], true
+	}
+	if _, quoted := r.quoted[id]; quoted || !r.overfull || r.Connection(id) != nil {
+		return conn.Brief{}, false
+	}
+	return conn.Brief{ID: id}, true
 }
 
 // opaque are protocols whose payload cannot be read from outside.
@@ -99,79 +121,6 @@ func compareFindings(a, b *finding.Finding) int {
 		cmp.Compare(a.Evidence.First, b.Evidence.First), cmp.Compare(a.Code, b.Code),
 		compareIDs(a.Flow, b.Flow), a.Host.Compare(b.Host),
 	)
-}
-
-// keeper keeps the summaries of the conversations that matter: all that have
-// findings, and of the others the costliest and largest, up to a number.
-type keeper struct {
-	most int
-	live bool // of those with findings the latest are kept, not the costliest
-	rest weights
-	seq  uint64
-}
-
-func newKeeper(most int) *keeper { return &keeper{most: most} }
-
-type weighed struct {
-	score, bytes uint64
-	seq          uint64
-	sum          *conn.Summary
-}
-
-// weights is a heap with the least weight first.
-type weights []weighed
-
-func (w weights) Len() int           { return len(w) }
-func (w weights) Less(i, j int) bool { return w[i].less(&w[j]) }
-func (w weights) Swap(i, j int)      { w[i], w[j] = w[j], w[i] }
-func (w *weights) Push(x any)        { *w = append(*w, x.(weighed)) } //nolint:errcheck,forcetypeassert // container/heap
-func (w *weights) Pop() any {
-	old := *w
-	x := old[len(old)-1]
-	*w = old[:len(old)-1]
-	return x
-}
-
-func (a *weighed) less(b *weighed) bool {
-	return cmp.Or(cmp.Compare(a.score, b.score), cmp.Compare(a.bytes, b.bytes), cmp.Compare(b.seq, a.seq)) < 0
-}
-
-func (k *keeper) add(s *conn.Summary) {
-	k.seq++
-	w := weighed{score: uint64(max(s.Score, 0)), bytes: s.Client.WireBytes + s.Server.WireBytes, seq: k.seq}
-	if s.Findings > 0 { // has findings: rules will ask for it
-		w.score += 1 << 62
-		if k.live {
-			w.score = 1<<62 + k.seq
-		}
-	}
-	if len(k.rest) >= k.most {
-		if !k.rest[0].less(&w) {
-			return
-		}
-		*k.rest[0].sum = *s
-		w.sum = k.rest[0].sum
-		k.rest[0] = w
-		heap.Fix(&k.rest, 0)
-		return
-	}
-	w.sum = new(conn.Summary)
-	*w.sum = *s
-	heap.Push(&k.rest, w)
-}
-
-// list returns what was kept, by protocol and number. Only what is kept is given
-// its community_id: a flood has millions of conversations, and each costs a hash.
-func (k *keeper) list() []conn.Summary {
-	all := make([]conn.Summary, 0, len(k.rest))
-	for _, w := range k.rest {
-		if w.sum.CommunityID == "" {
-			w.sum.CommunityID = flow.CommunityID(w.sum.ID.Proto, w.sum.Client.Addr, w.sum.Server.Addr)
-		}
-		all = append(all, *w.sum)
-	}
-	slices.SortFunc(all, func(a, b conn.Summary) int { return compareIDs(a.ID, b.ID) })
-	return all
 }
 
 // trust gathers from the conversations how far the capture can be believed.

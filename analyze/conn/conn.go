@@ -180,3 +180,22 @@ type Summary struct {
 	Vantage         string // where the tap is: client, server, middle; empty: unknown
 	Score           int64  // ns lost by avoidable parts: ranks the worst connections
 }
+
+// Brief is what is left of a conversation with findings for whose Summary there
+// was no room: enough to judge most findings, not enough to tell its story.
+type Brief struct {
+	ID              flow.ID
+	Client, Server  netip.AddrPort
+	App             string
+	Established     bool
+	FailedExchanges uint32
+	Packets, Bytes  uint64 // frames and payload bytes in both directions
+}
+
+// Brief is the summary in short.
+func (s *Summary) Brief() Brief {
+	return Brief{
+		ID: s.ID, Client: s.Client.Addr, Server: s.Server.Addr, App: s.App, Established: s.Established, FailedExchanges: s.FailedExchanges,
+		Packets: s.Client.Packets + s.Server.Packets, Bytes: s.Client.Bytes + s.Server.Bytes,
+	}
+}

@@ -1,0 +1,145 @@
+package analyze
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+
+	"netwhy/analyze/conn"
+	"netwhy/analyze/finding"
+	"netwhy/analyze/flow"
+)
+
+// said is what was found of one conversation so far.
+type said struct {
+	findings uint32
+	gravest  finding.Severity
+}
+
+// keeper keeps the summaries of the conversations that matter, up to a number:
+// those with the gravest findings first, of the others the costliest and largest.
+// Of one with findings whose summary it has no place for it keeps in short what
+// judging the findings takes: a summary has a kilobyte, that has a tenth.
+type keeper struct {
+	most  int
+	live  bool // of those with findings the latest are kept, not the costliest
+	slab  []conn.Summary
+	rest  weights
+	brief []conn.Brief
+	seq   uint64
+}
+
+func newKeeper(most int) *keeper { return &keeper{most: most} }
+
+// maxBriefs bounds the conversations kept in short: each finding has one at most.
+const maxBriefs = MaxFindings
+
+type weighed struct {
+	rank         uint8 // 0: without findings; else the gravest one's severity, from 1
+	score, bytes uint64
+	seq          uint64
+	at           int // place in the slab
+}
+
+// weights is a heap with the least weight first.
+type weights []weighed
+
+func (w weights) Len() int           { return len(w) }
+func (w weights) Less(i, j int) bool { return w[i].less(&w[j]) }
+func (w weights) Swap(i, j int)      { w[i], w[j] = w[j], w[i] }
+func (w *weights) Push(x any)        { *w = append(*w, x.(weighed)) } //nolint:errcheck,forcetypeassert // container/heap
+func (w *weights) Pop() any {
+	old := *w
+	x := old[len(old)-1]
+	*w = old[:len(old)-1]
+	return x
+}
+
+func (a *weighed) less(b *weighed) bool {
+	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.score, b.score), cmp.Compare(a.bytes, b.bytes), cmp.Compare(b.seq, a.seq)) < 0
+}
+
+func (k *keeper) add(s *conn.Summary, of said) {
+	k.seq++
+	w := weighed{score: uint64(max(s.Score, 0)), bytes: s.Client.WireBytes + s.Server.WireBytes, seq: k.seq, at: len(k.slab)}
+	if of.findings > 0 { // rules will ask for it
+		w.rank = uint8(of.gravest) + 1
+		if k.live {
+			w.rank, w.score = 1, k.seq
+		}
+	}
+	if len(k.rest) < k.most {
+		k.slab = append(k.slab, *s)
+		heap.Push(&k.rest, w)
+		return
+	}
+	least := &k.rest[0]
+	if !least.less(&w) {
+		k.shorten(s, w.rank)
+		return
+	}
+	w.at = least.at
+	k.shorten(&k.slab[w.at], least.rank)
+	k.slab[w.at] = *s
+	*least = w
+	heap.Fix(&k.rest, 0)
+}
+
+// shorten keeps a conversation with findings in short. Of a live run the latest
+// are kept, as of its findings.
+func (k *keeper) shorten(s *conn.Summary, rank uint8) {
+	if rank == 0 {
+		return
+	}
+	if len(k.brief) >= maxBriefs || k.live && len(k.brief) >= maxLiveFindings {
+		if !k.live {
+			return
+		}
+		k.brief = append(k.brief[:0], k.brief[len(k.brief)/2:]...)
+	}
+	k.brief = append(k.brief, s.Brief())
+}
+
+// full reports whether a conversation was ever left out.
+func (k *keeper) full() bool { return k.seq > uint64(len(k.slab)) }
+
+// list returns what was kept, by protocol and number, and what was kept in short.
+// Only what is kept is given its community_id: a flood has millions of
+// conversations, and each costs a hash.
+func (k *keeper) list() ([]conn.Summary, []conn.Brief) {
+	all := k.slab
+	if k.live { // more are to come
+		all = slices.Clone(all)
+	}
+	for i := range all {
+		if all[i].CommunityID == "" {
+			all[i].CommunityID = flow.CommunityID(all[i].ID.Proto, all[i].Client.Addr, all[i].Server.Addr)
+		}
+	}
+	arrange(all)
+	brief := slices.Clone(k.brief)
+	slices.SortFunc(brief, func(a, b conn.Brief) int { return compareIDs(a.ID, b.ID) })
+	return all, brief
+}
+
+// arrange sorts summaries by protocol and number. Each is moved once: a sort that
+// moves a kilobyte at each step takes longer than the rest of the report.
+func arrange(all []conn.Summary) {
+	from := make([]int, len(all)) // by place: where its summary stands now
+	for i := range from {
+		from[i] = i
+	}
+	slices.SortFunc(from, func(a, b int) int { return compareIDs(all[a].ID, all[b].ID) })
+	for i := range from {
+		if from[i] == i {
+			continue
+		}
+		first, at := all[i], i
+		for from[at] != i {
+			next := from[at]
+			all[at], from[at] = all[next], at
+			at = next
+		}
+		all[at], from[at] = first, at
+	}
+}
