@@ -34,7 +34,7 @@ const (
 func Paths() Spec {
 	return Spec{
 		Name: "paths", Doc: "IPv6 that fails where IPv4 works; a first hop behind which everybody is silent",
-		New: func() Correlator { return &paths{hops: map[hop]*beyond{}, hop: map[flow.ID][6]byte{}} },
+		New: func() Correlator { return &paths{hops: map[hop]*beyond{}} },
 		Codes: []finding.Def{
 			{
 				Code: IPv6Fallback, Severity: finding.Notice,
@@ -88,22 +88,46 @@ type beyond struct {
 type paths struct {
 	v6failed, v4 []attempt
 	hops         map[hop]*beyond
-	hop          map[flow.ID][6]byte // first hop of open conversations
+	hop          [2][]firstHop // of open conversations, by TCP or not and the last bits of their numbers
+}
+
+// firstHop is where a conversation's first frame went.
+type firstHop struct {
+	stream uint32
+	known  bool
+	mac    [6]byte
+}
+
+// maxHops bounds the conversations of a kind whose first hop is remembered: of
+// more open at once, the latest.
+const maxHops = 1 << 15
+
+// at returns the place of a conversation's first hop.
+func (p *paths) at(id flow.ID) *firstHop {
+	kind := &p.hop[0]
+	if id.Proto == flow.TCP {
+		kind = &p.hop[1]
+	}
+	i := int(id.Stream % maxHops)
+	if i >= len(*kind) {
+		*kind = append(*kind, make([]firstHop, i+1-len(*kind))...)
+	}
+	return &(*kind)[i]
 }
 
 // Event notes the first hop of each conversation.
 func (p *paths) Event(_ *Out, e *proto.Event) {
-	if o, ok := e.Body.(*Opened); ok && len(p.hop) < 4*maxAttempts && o.DstMAC != ([6]byte{}) && o.DstMAC[0]&1 == 0 {
-		p.hop[o.ID] = o.DstMAC
+	if o, ok := e.Body.(*Opened); ok {
+		*p.at(o.ID) = firstHop{stream: o.ID.Stream, known: o.DstMAC != ([6]byte{}) && o.DstMAC[0]&1 == 0, mac: o.DstMAC}
 	}
 }
 
 // Conn notes how a conversation ended.
 func (p *paths) Conn(_ *Out, c *conn.Summary) {
 	answered := c.Server.Packets > 0 && c.End != conn.EndICMPError
-	if mac, ok := p.hop[c.ID]; ok {
-		delete(p.hop, c.ID)
-		if b := entry(p.hops, hop{c.Client.Addr.Addr(), mac}, func() *beyond { return &beyond{} }); b != nil {
+	if h := p.at(c.ID); h.known && h.stream == c.ID.Stream {
+		h.known = false
+		if b := entry(p.hops, hop{c.Client.Addr.Addr(), h.mac}, func() *beyond { return &beyond{} }); b != nil {
 			b.note(c, answered)
 		}
 	}
