@@ -50,9 +50,10 @@ const (
 
 // Run analyses what src gives until its end or the end of ctx, and returns what
 // was found in every case, together with the source's error or the context's
-// cause. It owns every goroutine it starts and returns after all of them. emit
-// may be nil; it is called from one goroutine, for a finding that is new or has
-// grown (Options.Live), and for each at the end.
+// cause. It owns every goroutine it starts and returns after all of them; a panic
+// in one of them ends the run with a *packet.PanicError. emit may be nil; it is
+// called from one goroutine, for a finding that is new or has grown
+// (Options.Live), and for each at the end.
 func Run(ctx context.Context, src Source, opt Options, emit func(finding.Finding)) (*Result, error) {
 	if opt.Workers <= 0 {
 		opt.Workers = runtime.GOMAXPROCS(0)
@@ -70,6 +71,8 @@ func Run(ctx context.Context, src Source, opt Options, emit func(finding.Finding
 	secrets.add(opt.Secrets)
 
 	p := newPipeline(opt, secrets)
+	ctx, p.abort = context.WithCancelCause(ctx)
+	defer p.abort(nil)
 	var wg sync.WaitGroup
 	for range p.decoders {
 		wg.Go(p.decode)
@@ -81,7 +84,10 @@ func Run(ctx context.Context, src Source, opt Options, emit func(finding.Finding
 	wg.Go(col.run)
 	err := p.feed(ctx, src, secrets)
 	wg.Wait()
-	return col.result(), err
+	if fault := p.fault.Load(); fault != nil {
+		err = *fault
+	}
+	return col.outcome(), err
 }
 
 // feed moves batches from the source into the pipeline. It is the only serial

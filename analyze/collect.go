@@ -9,6 +9,7 @@ import (
 	"netwhy/analyze/finding"
 	"netwhy/analyze/flow"
 	"netwhy/analyze/proto"
+	"netwhy/capture/packet"
 )
 
 // collector puts what the lanes say into the order of frames, numbers the
@@ -76,14 +77,31 @@ func newCollector(opt Options, p *pipeline, emit func(finding.Finding)) *collect
 	return c
 }
 
-// run reads one delta of every lane for each batch, then the endings.
+// run reads one delta of every lane for each batch, then the endings. After a
+// panic it only gives the deltas back, so that the lanes come to their end.
 func (c *collector) run() {
+	defer c.drain()
+	defer packet.Rescue("the collector", c.pipe.fail)
 	for c.batch() {
 		c.ask()
 	}
 	c.endSecond()
 	for _, k := range c.corr {
 		k.End(&c.out)
+	}
+}
+
+// drain gives back what lanes still say, a round at a time: a lane must not wait
+// for the end of another, or the batch that both read is held for ever.
+func (c *collector) drain() {
+	for open := true; open; {
+		open = false
+		for _, l := range c.pipe.lanes {
+			if d, ok := <-l.out; ok {
+				open = true
+				l.spare <- d
+			}
+		}
 	}
 }
 
@@ -534,6 +552,19 @@ func (c *collector) joined() []finding.Finding {
 		merge(into.Values, f.Values, c.pipe.lanes[0].specs.defs[f.Code].Metrics)
 	}
 	return joined
+}
+
+// outcome is the result in the end, as much of it as there is after a panic.
+func (c *collector) outcome() *Result {
+	if c.pipe.fault.Load() == nil {
+		return c.result()
+	}
+	r := newResult()
+	func() {
+		defer packet.Rescue("the collector", c.pipe.fail)
+		r = c.result()
+	}()
+	return r
 }
 
 // result is what was found so far, in its final order.

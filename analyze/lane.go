@@ -70,6 +70,7 @@ type lane struct {
 	past    packet.Frame   // stands for the last frame of a connection that is retired
 
 	watching watching // live only
+	broken   bool     // a panic has left it in a state that nobody knows
 
 	reading bool    // a segment is being delivered: its books come after
 	ended   []ended // exchanges that it completed
@@ -110,38 +111,59 @@ func (l *lane) run() {
 	for w := range l.in {
 		<-w.ready
 		l.d = <-l.spare
-		l.d.begin(l.specs.names)
-		if l.id == 0 {
-			l.d.take(&w.tally)
-		}
-		if w.batch.Break {
-			l.restart()
-		}
-		if l.pipe.pressure != nil {
-			l.watching.pressed = l.pipe.pressure.Load()
-		}
-		l.books.Clock(w.tally.latest)
-		l.retireDue(w.tally.latest)
-		for i := range w.batch.Frames {
-			p := &w.pkts[i]
-			if p.Broadcast || owner(p, l.count) == l.id {
-				f := &w.batch.Frames[i]
-				l.one(f, p, w.batch.Data(f))
-			}
-		}
-		if l.idle > 0 {
-			l.expire(w.tally.latest)
-		}
-		l.until = w.tally.latest
-		if l.live {
-			l.tellOpen(w.tally.latest)
-			l.answerMoment()
+		l.take(w)
+		if !l.broken {
+			l.batch(w)
 		}
 		l.letGo()
 		l.pipe.drop(w)
 		l.send()
 	}
-	l.finish()
+	if !l.broken {
+		l.finish()
+	}
+}
+
+// take begins the delta of a batch.
+func (l *lane) take(w *work) {
+	l.d.begin(l.specs.names)
+	if l.id == 0 {
+		l.d.take(&w.tally)
+	}
+}
+
+// batch analyses one batch. After a panic nothing of the lane is trusted any
+// more: it takes part only in passing batches on, until the run has ended.
+func (l *lane) batch(w *work) {
+	defer packet.Rescue("the analysis", func(err error) {
+		l.broken = true
+		l.gone = l.gone[:0]
+		l.take(w)
+		l.pipe.fail(err)
+	})
+	if w.batch.Break {
+		l.restart()
+	}
+	if l.pipe.pressure != nil {
+		l.watching.pressed = l.pipe.pressure.Load()
+	}
+	l.books.Clock(w.tally.latest)
+	l.retireDue(w.tally.latest)
+	for i := range w.batch.Frames {
+		p := &w.pkts[i]
+		if p.Broadcast || owner(p, l.count) == l.id {
+			f := &w.batch.Frames[i]
+			l.one(f, p, w.batch.Data(f))
+		}
+	}
+	if l.idle > 0 {
+		l.expire(w.tally.latest)
+	}
+	l.until = w.tally.latest
+	if l.live {
+		l.tellOpen(w.tally.latest)
+		l.answerMoment()
+	}
 }
 
 // owner is the lane that analyses a packet. What has no conversation, or speaks
@@ -182,7 +204,7 @@ func toGroup(p *decode.Packet) bool {
 // conversations free: the collector has their numbers by the time they are used
 // again.
 func (l *lane) send() {
-	if l.live {
+	if l.live && !l.broken {
 		l.grown()
 	}
 	l.out <- l.d
@@ -791,6 +813,7 @@ const finishStep = 512
 // finish folds all conversations at the end of the capture, in the order of
 // their first frames, and ends the shared analyzers.
 func (l *lane) finish() {
+	defer packet.Rescue("the end of the analysis", l.pipe.fail)
 	l.d = <-l.spare
 	l.d.begin(l.specs.names)
 	l.frame, l.pkt, l.raw = nil, nil, nil

@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"context"
 	"sync/atomic"
 
 	"netwhy/analyze/correlate"
@@ -29,8 +30,10 @@ type pipeline struct {
 	toDecode chan *work
 	lanes    []*lane
 	decoders int
-	pressure *atomic.Bool  // set by the caller while payload is to be left out; nil: never
-	moments  atomic.Uint64 // asked for so far (live): lanes read it once a batch
+	pressure *atomic.Bool          // set by the caller while payload is to be left out; nil: never
+	moments  atomic.Uint64         // asked for so far (live): lanes read it once a batch
+	fault    atomic.Pointer[error] // the first panic of a stage
+	abort    context.CancelCauseFunc
 }
 
 func newPipeline(opt Options, secrets *keyLog) *pipeline {
@@ -71,6 +74,13 @@ func (p *pipeline) drop(w *work) {
 	}
 }
 
+// fail ends the run for a panic in one of its stages. The stage goes on to pass
+// its queue through, so that the others come to their end; what they found stands.
+func (p *pipeline) fail(err error) {
+	p.fault.CompareAndSwap(nil, &err)
+	p.abort(err)
+}
+
 func (p *pipeline) close() {
 	close(p.toDecode)
 	for _, l := range p.lanes {
@@ -81,23 +91,31 @@ func (p *pipeline) close() {
 // decode reads batches until there are no more.
 func (p *pipeline) decode() {
 	for w := range p.toDecode {
-		n := len(w.batch.Frames)
-		if cap(w.pkts) < n {
-			w.pkts = make([]decode.Packet, n, n+n/4)
-		}
-		w.pkts = w.pkts[:n]
-		w.tally = tally{counters: w.batch.Counters, rates: w.tally.rates[:0]}
-		for i := range w.batch.Frames {
-			f := &w.batch.Frames[i]
-			decode.Decode(f.Link, w.batch.Data(f), f.WireLen, &w.pkts[i])
-			w.tally.add(f, &w.pkts[i], w.batch.Data(f))
-		}
-		w.tally.flush()
-		w.tally.latest = max(w.tally.latest, w.batch.Clock)
+		p.decodeBatch(w)
 		for range p.lanes {
 			w.ready <- struct{}{}
 		}
 	}
+}
+
+func (p *pipeline) decodeBatch(w *work) {
+	defer packet.Rescue("the decoder", func(err error) {
+		clear(w.pkts) // what stands there is of this batch and of one before
+		p.fail(err)
+	})
+	n := len(w.batch.Frames)
+	if cap(w.pkts) < n {
+		w.pkts = make([]decode.Packet, n, n+n/4)
+	}
+	w.pkts = w.pkts[:n]
+	w.tally = tally{counters: w.batch.Counters, rates: w.tally.rates[:0]}
+	for i := range w.batch.Frames {
+		f := &w.batch.Frames[i]
+		decode.Decode(f.Link, w.batch.Data(f), f.WireLen, &w.pkts[i])
+		w.tally.add(f, &w.pkts[i], w.batch.Data(f))
+	}
+	w.tally.flush()
+	w.tally.latest = max(w.tally.latest, w.batch.Clock)
 }
 
 // tally is what is counted of a batch without any state: by the decoder, once.
