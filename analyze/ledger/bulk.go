@@ -40,8 +40,10 @@ type load struct {
 
 	holes   [maxHoles]hole
 	nHoles  uint8
-	repeats [maxRepeats]again // ring of segments sent again
-	next    uint8             // of the ring
+	repeats [maxRepeats]again  // ring of segments sent again
+	next    uint8              // of the ring
+	strays  [maxRepeats]uint32 // ring of sequence numbers that came late
+	strayAt uint8              // of that ring
 
 	healFrom int64  // since when it has been recovering from loss; 0: not
 	healTo   uint32 // sequence number whose acknowledgement ends the recovery
@@ -85,8 +87,11 @@ type hole struct {
 type again struct {
 	from, to uint32
 	at       int64
-	counted  bool // as lost
 	stalled  int64
+	stamp    uint32 // its timestamp
+	id       uint16 // its IP ID
+	stamped  bool
+	counted  bool // as lost
 }
 
 // grow gives a connection its bulk.

@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"slices"
+
 	"netwhy/analyze/flow"
 	"netwhy/analyze/tcp"
 )
@@ -229,11 +231,13 @@ func (t *talk) repeated(r *record, s *tcp.Segment, m tcp.Marks, opt *options, se
 		f.unique += uint64(end - seq)
 		if t.cameLate(r, f, s, opt, &h) {
 			t.overtaken(d, s, s.Time-h.at)
+			l.strays[l.strayAt%maxRepeats] = seq
+			l.strayAt++
 			return
 		}
 		f.resent++
 		t.prove(Retransmission, s)
-		t.lose(s, d, seq, end, true, since)
+		t.lose(s, opt, d, seq, end, true, since)
 		l.heal(h.at, s.Time)
 		return
 	}
@@ -250,6 +254,9 @@ func (t *talk) repeated(r *record, s *tcp.Segment, m tcp.Marks, opt *options, se
 		f.pendBy = 0 // cut into smaller ones: nobody knows which passed
 	}
 	switch {
+	case t.lateOriginal(f, s, opt, d, seq), l.strayed(seq):
+		f.spurious++
+		return
 	case f.flags&vHasAck != 0 && !before(f.acked, end):
 		// Acknowledged before: needless, unless the acknowledgement got lost on
 		// its way and the sender waited for its timer.
@@ -265,7 +272,7 @@ func (t *talk) repeated(r *record, s *tcp.Segment, m tcp.Marks, opt *options, se
 		return
 	}
 	t.attempt(s, d, seq)
-	t.lose(s, d, seq, end, false, since)
+	t.lose(s, opt, d, seq, end, false, since)
 	if d == flow.ToClient && t.turn.state == turnResponse {
 		t.turn.respEnd, t.turn.respLast = s.Time, s.Frame // the answer was not over
 	}
@@ -281,6 +288,9 @@ func (t *talk) cameLate(r *record, f *voice, s *tcp.Segment, opt *options, h *ho
 	if !s.IPv6 && f.numbered() {
 		return s.IPID-h.id > 1<<15-1
 	}
+	if back := h.id - s.IPID; !s.IPv6 && back > 0 && back <= maxMissing && s.IPID != 0 {
+		return true // numbers are mixed up by the path only: a new one would be higher
+	}
 	if opt.stamped && h.stamped && opt.value != h.stamp {
 		return before(opt.value, h.stamp)
 	}
@@ -289,6 +299,39 @@ func (t *talk) cameLate(r *record, f *voice, s *tcp.Segment, opt *options, h *ho
 		limit = min(trip*3/4, reorderCap)
 	}
 	return s.Time-h.at < limit
+}
+
+// lateOriginal reports whether a segment is one that was given up for lost and sent
+// again, and that arrives after all: by its IP ID or timestamp it was sent before.
+// The loss is taken back.
+func (t *talk) lateOriginal(f *voice, s *tcp.Segment, opt *options, d flow.Dir, seq uint32) bool {
+	l := &t.bulk.dir[d]
+	for i := range l.repeats {
+		a := &l.repeats[i]
+		if a.at == 0 || !a.counted || before(seq, a.from) || !before(seq, a.to) {
+			continue
+		}
+		switch {
+		case !s.IPv6 && f.numbered():
+			if a.id-s.IPID > 1<<15-1 || a.id == s.IPID {
+				return false
+			}
+		case !s.IPv6 && s.IPID != a.id && a.id-s.IPID <= maxMissing && s.IPID != 0:
+		case !opt.stamped || !a.stamped || !before(opt.value, a.stamp):
+			return false
+		}
+		a.counted = false
+		t.unlose(d)
+		t.overtaken(d, s, s.Time-a.at)
+		return true
+	}
+	return false
+}
+
+// strayed reports whether the segment at seq came late a while ago: what was sent
+// again in the meantime is needless.
+func (l *load) strayed(seq uint32) bool {
+	return slices.Contains(l.strays[:], seq)
 }
 
 // attempt counts how often one segment was sent without any answer.
@@ -313,7 +356,7 @@ func (t *talk) attempt(s *tcp.Segment, d flow.Dir, seq uint32) {
 }
 
 // lose counts a lost segment and what it cost.
-func (t *talk) lose(s *tcp.Segment, d flow.Dir, seq, end uint32, beforeTap bool, since int64) {
+func (t *talk) lose(s *tcp.Segment, opt *options, d flow.Dir, seq, end uint32, beforeTap bool, since int64) {
 	f, l := &t.voice[d], &t.bulk.dir[d]
 	f.lost++
 	t.prove(Loss, s)
@@ -332,7 +375,7 @@ func (t *talk) lose(s *tcp.Segment, d flow.Dir, seq, end uint32, beforeTap bool,
 	l.lostSeq, l.lostAt = end, s.Time
 	a := &l.repeats[l.next%maxRepeats]
 	l.next++
-	*a = again{from: seq, to: end, at: s.Time, counted: true}
+	*a = again{from: seq, to: end, at: s.Time, counted: true, id: s.IPID, stamp: opt.value, stamped: opt.stamped}
 	if s.Time-since >= shortWait {
 		a.stalled = s.Time - since
 		t.lossStall(d, since, s.Time)

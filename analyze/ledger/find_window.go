@@ -11,6 +11,13 @@ const (
 	smallShare = 0.4
 	// smallTransfer is the shortest transfer, in windows, that tells.
 	smallTransfer = 4
+	// fullUse is the share of window/RTT from which the window is the limit, whatever
+	// waits were seen: a queue would have added a third to the round trip. That takes
+	// this many round trips, of a length at which 64 KiB are a limit that is felt:
+	// below 50 Mbit/s.
+	fullUse   = 0.75
+	fullTrips = 10
+	longTrip  = 10 * millisecond
 	// smallUsed is the least share of window/RTT that the rate must reach.
 	smallUsed = 0.35
 )
@@ -34,10 +41,11 @@ func (p *report) windows() {
 	}
 	f, o := &t.voice[d], &t.voice[d^1]
 	if f.fulls == 0 && f.winTimes == 0 {
-		return
+		d = busier(t.voice[0].unique, t.voice[1].unique)
+	} else {
+		p.say(WindowFull, finding.Info, t.proof(WindowFull),
+			count(max(f.fulls, f.winTimes)), seconds(f.winWait), count(o.maxWin), byReceiver(d), words(receiver(d)))
 	}
-	p.say(WindowFull, finding.Info, t.proof(WindowFull),
-		count(max(f.fulls, f.winTimes)), seconds(f.winWait), count(o.maxWin), byReceiver(d), words(receiver(d)))
 	p.smallWindow(d)
 }
 
@@ -46,12 +54,15 @@ func (p *report) smallWindow(d flow.Dir) {
 	f, o := &t.voice[d], &t.voice[d^1]
 	trip := t.roundTrip(p.r)
 	took := f.extent()
-	if p.r.flags&flagSYN == 0 || o.maxWin == 0 || trip == 0 || took < 4*trip || f.winWait < costlyStall ||
-		f.unique < smallTransfer*uint64(o.maxWin) || float64(f.winWait) < smallShare*float64(took) || f.shutWait > f.winWait {
+	if p.r.flags&flagSYN == 0 || o.maxWin == 0 || trip == 0 || took < 4*trip || f.unique < smallTransfer*uint64(o.maxWin) || f.shutWait > f.winWait {
 		return
 	}
 	limit, rate := mbps(uint64(o.maxWin), trip), mbps(f.unique, took)
-	if rate < smallUsed*limit {
+	waits := f.winWait >= costlyStall && float64(f.winWait) >= smallShare*float64(took) && rate >= smallUsed*limit
+	// Near the receiver the waits do not show where segments trickle. But who sends
+	// a window in each round trip has none to spare: a slow link would have made the
+	// round trips longer.
+	if !waits && (rate < fullUse*limit || took < fullTrips*trip || trip < longTrip || f.lost > 0) {
 		return
 	}
 	scaled := p.r.scale[0] >= 0 && p.r.scale[1] >= 0
