@@ -27,8 +27,9 @@ type collector struct {
 	keep    *keeper
 	trust   trust
 	lookups *lookups
-	finds   map[findKey]int  // index in res.Findings
-	said    map[flow.ID]said // of conversations that are not folded yet
+	finds   map[findKey]int      // index in res.Findings
+	same    map[finding.Code]int // findings of a code
+	said    map[flow.ID]said     // of conversations that are not folded yet
 	corr    []correlate.Correlator
 	out     correlate.Out
 	last    int64 // time of the last frame
@@ -56,8 +57,12 @@ type findKey struct {
 	first uint64
 }
 
-// MaxFindings bounds the findings of a result; what comes on top is counted.
-const MaxFindings = 200_000
+// MaxFindings bounds the findings of a result, and MaxSame those of one code, so
+// that a flood of one kind leaves room for the others; what comes on top is counted.
+const (
+	MaxFindings = 200_000
+	MaxSame     = 1 << 15
+)
 
 // maxLiveFindings bounds those of a live run, where the oldest make room.
 const maxLiveFindings = 10_000
@@ -66,7 +71,7 @@ func newCollector(opt Options, p *pipeline, emit func(finding.Finding)) *collect
 	c := &collector{
 		opt: opt, pipe: p, emit: emit, names: p.lanes[0].specs.names,
 		res: newResult(), deltas: make([]*delta, len(p.lanes)), numbers: make([][]flow.ID, len(p.lanes)),
-		outer: map[flow.Key]flow.ID{}, keep: newKeeper(opt.MaxSummaries), finds: map[findKey]int{}, said: map[flow.ID]said{}, lookups: newLookups(),
+		outer: map[flow.Key]flow.ID{}, keep: newKeeper(opt.MaxSummaries), finds: map[findKey]int{}, same: map[finding.Code]int{}, said: map[flow.ID]said{}, lookups: newLookups(),
 	}
 	c.keep.live = opt.Live
 	for _, s := range Correlators() {
@@ -390,10 +395,11 @@ func (c *collector) find(lane int, f finding.Finding) {
 	}
 	grown := !ok || c.res.Findings[i].Evidence.Count != f.Evidence.Count || c.res.Findings[i].Severity != f.Severity
 	switch {
-	case !ok && len(c.res.Findings) >= MaxFindings:
+	case !ok && !c.opt.Live && (len(c.res.Findings) >= MaxFindings || c.same[f.Code] >= MaxSame):
 		c.res.Shed++
 		return
 	case !ok:
+		c.same[f.Code]++
 		c.finds[key] = len(c.res.Findings)
 		c.res.Findings = append(c.res.Findings, f)
 	default:
