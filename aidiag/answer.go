@@ -10,6 +10,7 @@ import (
 	"netwhy/aidiag/internal/llm"
 	"netwhy/aidiag/internal/redact"
 	"netwhy/aidiag/internal/route"
+	"netwhy/aidiag/internal/words"
 	"netwhy/analyze/finding"
 	"netwhy/rules/diagnosis"
 )
@@ -74,6 +75,7 @@ type Answer struct {
 	Endpoint     string
 	Model        string
 	Tokens       Tokens
+	Injections   []uint64  // frames with texts that read like instructions; 0: one without a frame
 	Shortened    bool      // the evidence was halved to fit
 	RetryAt      time.Time // earliest moment at which asking may work again; zero: now or never
 }
@@ -97,16 +99,20 @@ type Section struct {
 	Notices   []Notice   `json:"notices"` // what the user has to mend, or to know
 }
 
-// Summarize folds the answers of a run into the report's section. Provider,
-// endpoint and model are those of the last answer. Without answers the state is
-// off.
-func Summarize(answers []Answer) Section {
-	s := Section{State: Off, Reason: "nothing to ask about", Rejected: []Claim{}, Decisions: []Decision{}, Notices: []Notice{}}
+// Summarize folds the answers of a run into the report's section, in the language
+// of the answers. Provider, endpoint and model are those of the last answer.
+// Without answers the state is off. Texts that read like instructions are one
+// notice with all frames.
+func Summarize(answers []Answer, lang string) Section {
+	say := words.In(lang)
+	s := Section{State: Off, Reason: say.NotAsked, Rejected: []Claim{}, Decisions: []Decision{}, Notices: []Notice{}}
 	answers = slices.Clone(answers)
 	slices.SortStableFunc(answers, func(a, b Answer) int { return compareIDs(a.Case, b.Case) })
 	count := map[State]int{}
 	reason := ""
+	var injections []uint64
 	for _, a := range answers {
+		injections = append(injections, a.Injections...)
 		count[a.State]++
 		if a.Reason != "" && reason == "" {
 			reason = a.Reason
@@ -119,10 +125,14 @@ func Summarize(answers []Answer) Section {
 		s.Rejected = append(s.Rejected, a.Rejected...)
 		s.Decisions = append(s.Decisions, a.Decisions...)
 		for _, n := range a.Notices {
-			if !slices.Contains(s.Notices, n) {
+			if n.Class != ClassInjection && !slices.Contains(s.Notices, n) {
 				s.Notices = append(s.Notices, n)
 			}
 		}
+	}
+	slices.Sort(injections)
+	if n := injection(say, slices.Compact(injections)); n != nil {
+		s.Notices = append(s.Notices, *n)
 	}
 	switch n := len(answers); {
 	case n == 0:
@@ -138,7 +148,7 @@ func Summarize(answers []Answer) Section {
 	}
 	s.Reason = reason
 	if fell := count[FellBack] + count[Off]; s.State == Partial && fell > 0 {
-		s.Reason = fmt.Sprintf("%d of %d cases answered by local rules: %s", fell, len(answers), reason)
+		s.Reason = fmt.Sprintf(say.OfCases, fell, len(answers), reason)
 	}
 	return s
 }
@@ -151,26 +161,9 @@ func compareIDs(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// Words of ours among those of a model, in the language of the answers.
-type words struct {
-	caveat    string // on each diagnosis of a model
-	couldBe   string // cause, why
-	discarded string // number of claims
-}
-
-func wordsIn(lang string) words {
-	if strings.HasPrefix(lang, "zh") {
-		return words{caveat: "AI：措辞未经核实，证据已核对", couldBe: "也可能是 %s：%s", discarded: "AI 的 %d 条陈述被舍弃（抓包数据不支持）"}
-	}
-	return words{
-		caveat: "AI: wording unverified, evidence checked", couldBe: "It could also be %s: %s",
-		discarded: "%d of the AI's claims discarded (not supported by the capture)",
-	}
-}
-
 // conclude makes the answer out of what held of the model's.
 func (b *brief) conclude(kept *answer.Answer, rejected []Claim, res *route.Result) Answer {
-	local, say := b.c.Local, wordsIn(b.lang)
+	local, say := b.c.Local, b.words
 	a := Answer{
 		Case: b.c.ID, State: Answered, Local: local, Rejected: rejected,
 		Decisions: res.Decisions, Notices: res.Notices, Provider: res.Provider, Endpoint: res.Endpoint, Model: res.Model,
@@ -178,15 +171,15 @@ func (b *brief) conclude(kept *answer.Answer, rejected []Claim, res *route.Resul
 	}
 	if len(rejected) > 0 {
 		a.State = Partial
-		a.Reason = fmt.Sprintf(say.discarded, len(rejected))
+		a.Reason = fmt.Sprintf(say.Claims, len(rejected))
 	}
 	back := func(s string) string { return redact.Clean(b.table.Restore(s), 2*maxRestored) }
 	d := diagnosis.Diagnosis{
 		Cause: local.Cause, Culprit: local.Culprit, Severity: local.Severity, Origin: diagnosis.ByAI,
-		Connections: local.Connections, Impact: local.Impact, Title: local.Title, Caveats: []string{say.caveat},
+		Connections: local.Connections, Impact: local.Impact, Title: local.Title, Caveats: []string{say.Caveat},
 	}
 	if s, ok := finding.ParseSeverity(kept.Severity); ok && s > d.Severity {
-		a.Notices = append(a.Notices, Notice{Class: llm.OK, Provider: res.Provider, Text: "the AI holds this for " + s.String()})
+		a.Notices = append(a.Notices, Notice{Class: llm.OK, Provider: res.Provider, Text: fmt.Sprintf(say.Holds, s)})
 	}
 	sent := diagnosis.Cause(b.docs[0].Rules.Cause) // the name under which the rules' cause was sent
 	switch named := diagnosis.Cause(kept.LikelyCause); named {
@@ -216,7 +209,7 @@ func (b *brief) conclude(kept *answer.Answer, rejected []Claim, res *route.Resul
 	for _, x := range kept.Alternatives {
 		alt := Alternative{Cause: diagnosis.Cause(x.Cause), Why: back(x.Why), Next: diagnosis.NextStep{Command: back(x.Command), TellsApart: back(x.TellsApart)}}
 		a.Alternatives = append(a.Alternatives, alt)
-		lines = append(lines, fmt.Sprintf(say.couldBe, x.Cause, alt.Why))
+		lines = append(lines, fmt.Sprintf(say.CouldBe, x.Cause, alt.Why))
 		if d.NextStep == nil && alt.Next.Command != "" {
 			next := alt.Next
 			d.NextStep = &next

@@ -4,6 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 
 	"netwhy/aidiag/internal/answer"
@@ -11,6 +14,7 @@ import (
 	"netwhy/aidiag/internal/llm"
 	"netwhy/aidiag/internal/redact"
 	"netwhy/aidiag/internal/route"
+	"netwhy/aidiag/internal/words"
 	"netwhy/aidiag/prompts"
 	"netwhy/analyze/conn"
 	"netwhy/analyze/finding"
@@ -66,7 +70,7 @@ type brief struct {
 	causes    map[string]bool
 	names     string // of them, in order
 	nonce     string
-	lang      string // as the user named it
+	words     *words.Words
 	language  string // for the prompt
 	knowledge string
 	prompts   *prompts.Set
@@ -148,40 +152,67 @@ func (b *brief) key(models string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// suspicious looks for a text that reads like an instruction and returns the
-// frame of the first one. The time it takes is bounded.
-func (c *Case) suspicious(defs map[finding.Code]finding.Def) (frame uint64, found bool) {
+// maxInjections bounds the places that are named of a case.
+const maxInjections = 16
+
+// suspicious looks for texts that read like instructions and returns the frames
+// that carry them, 0 for one without a frame, at most maxInjections. The time it
+// takes is bounded.
+func (c *Case) suspicious(defs map[finding.Code]finding.Def) (frames []uint64) {
 	left := 32 << 10 // bytes looked at in one case
-	look := func(text string) bool {
-		if left -= len(text); left < 0 {
-			return false
+	look := func(frame uint64, text string) {
+		if left -= len(text); left < 0 || len(frames) >= maxInjections || slices.Contains(frames, frame) {
+			return
 		}
-		return redact.Instruction(text)
+		if redact.Instruction(text) {
+			frames = append(frames, frame)
+		}
 	}
 	for _, s := range c.Findings {
 		for i, m := range defs[s.Finding.Code].Metrics {
-			if m.Text && i < len(s.Finding.Values) && look(s.Finding.Values[i].Text) {
-				return s.Finding.Evidence.First, true
+			if m.Text && i < len(s.Finding.Values) {
+				look(s.Finding.Evidence.First, s.Finding.Values[i].Text)
 			}
 		}
 	}
 	for i := range c.Connections {
 		s := &c.Connections[i]
-		if look(s.Name) || s.Worst != nil && look(s.Worst.Label) {
-			return s.First, true
+		look(s.First, s.Name)
+		if s.Worst != nil {
+			look(s.First, s.Worst.Label)
 		}
-		for _, v := range s.Attr {
-			if look(v) {
-				return s.First, true
-			}
+		for _, k := range slices.Sorted(maps.Keys(s.Attr)) {
+			look(s.First, s.Attr[k])
 		}
 	}
 	for _, t := range c.Texts {
-		if look(t.Value) {
-			return t.Frame, true
-		}
+		look(t.Frame, t.Value)
 	}
-	return 0, false
+	slices.Sort(frames)
+	return frames
+}
+
+// injection is the notice about such texts, nil where there are none.
+func injection(w *words.Words, frames []uint64) *Notice {
+	if len(frames) == 0 {
+		return nil
+	}
+	text := w.Injection
+	if known := slices.DeleteFunc(slices.Clone(frames), func(f uint64) bool { return f == 0 }); len(known) > 0 {
+		list := make([]string, 0, maxInjections)
+		for _, f := range known[:min(len(known), maxInjections)] {
+			list = append(list, strconv.FormatUint(f, 10))
+		}
+		if len(known) > len(list) {
+			list = append(list, "…")
+		}
+		where := w.InFrames
+		if len(list) == 1 {
+			where = w.InFrame
+		}
+		text += fmt.Sprintf(where, strings.Join(list, ", "))
+	}
+	return &Notice{Class: ClassInjection, Text: text}
 }
 
 func languageName(lang string) string {

@@ -54,7 +54,7 @@ func TestNobodyToAsk(t *testing.T) {
 	if a.State != Off || !strings.Contains(a.Reason, "OPENAI_API_KEY") || a.Diagnosis.Title != a.Local.Title {
 		t.Errorf("got %+v", a)
 	}
-	if s := Summarize([]Answer{a}); s.State != Off || !strings.Contains(s.Reason, "OPENAI_API_KEY") {
+	if s := Summarize([]Answer{a}, "en"); s.State != Off || !strings.Contains(s.Reason, "OPENAI_API_KEY") {
 		t.Errorf("got %+v", s)
 	}
 }

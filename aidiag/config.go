@@ -8,13 +8,15 @@ import (
 	"time"
 
 	"netwhy/aidiag/internal/llm"
+	"netwhy/aidiag/internal/route"
 )
 
 // Config is the section "ai" of the configuration file. The zero value of a
-// number means its default; see DefaultConfig.
+// number means its default; that of deadline, concurrency and breaker.open
+// depends on the kind of provider, unless they are set: see Config.Shown.
 type Config struct {
-	Deadline    time.Duration `yaml:"deadline" json:"deadline"`       // of one case, all attempts
-	Concurrency int           `yaml:"concurrency" json:"concurrency"` // requests under way at start; it adapts
+	Deadline    time.Duration `yaml:"deadline" json:"deadline"`       // of one case, all attempts; 0: by kind
+	Concurrency int           `yaml:"concurrency" json:"concurrency"` // requests under way at start; it adapts; 0: by kind
 	Queue       int           `yaml:"queue" json:"queue"`             // cases that may wait
 	Cache       bool          `yaml:"cache" json:"cache"`             // equal cases are asked once a run
 	Policy      string        `yaml:"policy" json:"policy"`           // any, or local-only
@@ -30,7 +32,8 @@ type Budget struct {
 	TokensPerRun    int `yaml:"tokens_per_run" json:"tokens_per_run"`
 }
 
-// Breaker says when an endpoint is left alone, and for how long at first.
+// Breaker says when an endpoint is left alone, and for how long at first; Open 0
+// is by kind of provider.
 type Breaker struct {
 	Failures int           `yaml:"failures" json:"failures"`
 	Open     time.Duration `yaml:"open" json:"open"`
@@ -65,20 +68,51 @@ const (
 	sendHostNames   = "host_names"
 	sendUserAgents  = "user_agents"
 	defaultQueue    = 64
-	defaultDeadline = 60 * time.Second
 	defaultRequests = 60
 	defaultTokens   = 200_000
+	defaultFailures = 3
 	maxConcurrency  = 16
 	maxQueue        = 10_000
 )
 
-// DefaultConfig is what holds where the file says nothing.
+// DefaultConfig is what holds where the file says nothing. What depends on the
+// kind of provider is 0 there.
 func DefaultConfig() Config {
 	return Config{
-		Deadline: defaultDeadline, Concurrency: 2, Queue: defaultQueue, Cache: true, Policy: policyAny,
+		Queue: defaultQueue, Cache: true, Policy: policyAny,
 		Budget:  Budget{RequestsPerHour: defaultRequests, TokensPerRun: defaultTokens},
-		Breaker: Breaker{Failures: 3, Open: 15 * time.Second},
+		Breaker: Breaker{Failures: defaultFailures},
 	}
+}
+
+// Shown is the configuration for people: where a value is 0 because it depends on
+// the kind of provider, that of the cloud stands there, and remarks, by the path
+// of the key, say what it is at a local server.
+func (c Config) Shown() (shown Config, remarks map[string]string) {
+	c, remarks = c.filled(), map[string]string{}
+	l := route.Defaults()
+	if c.Deadline == 0 {
+		c.Deadline = l.Deadline
+		remarks["ai.deadline"] = fmt.Sprintf("%s with a reasoning model, %s with a local server", short(reasoningDeadline), short(l.Local.Deadline))
+	}
+	if c.Concurrency == 0 {
+		c.Concurrency = l.Concurrency
+		remarks["ai.concurrency"] = fmt.Sprintf("%d with a local server", l.Local.Concurrency)
+	}
+	if c.Breaker.Open == 0 {
+		c.Breaker.Open = l.Open
+		remarks["ai.breaker.open"] = short(l.Local.Open) + " with a local server"
+	}
+	return c, remarks
+}
+
+// short writes whole seconds and minutes without zeros behind them.
+func short(d time.Duration) string {
+	s := strings.TrimSuffix(d.String(), "0s")
+	if strings.HasSuffix(s, "m") {
+		return s
+	}
+	return d.String()
 }
 
 // filled puts defaults where nothing was said.
@@ -89,17 +123,10 @@ func (c Config) filled() Config {
 			*v = def
 		}
 	}
-	set(&c.Concurrency, d.Concurrency)
 	set(&c.Queue, d.Queue)
 	set(&c.Budget.RequestsPerHour, d.Budget.RequestsPerHour)
 	set(&c.Budget.TokensPerRun, d.Budget.TokensPerRun)
 	set(&c.Breaker.Failures, d.Breaker.Failures)
-	if c.Deadline == 0 {
-		c.Deadline = d.Deadline
-	}
-	if c.Breaker.Open == 0 {
-		c.Breaker.Open = d.Breaker.Open
-	}
 	if c.Policy == "" {
 		c.Policy = d.Policy
 	}
@@ -108,6 +135,26 @@ func (c Config) filled() Config {
 		c.Providers[i] = c.Providers[i].filled()
 	}
 	return c
+}
+
+// limits are those of a run: what the configuration sets holds for all providers,
+// the rest by their kind.
+func (c Config) limits() route.Limits {
+	l := route.Defaults()
+	l.Failures = uint32(c.Breaker.Failures) //nolint:gosec // validated: 1 to 100
+	l.WholeTokens = maxCaseTokens + answerTokens
+	for _, p := range []*route.Pace{&l.Pace, &l.Local} {
+		if c.Deadline > 0 {
+			p.Deadline = c.Deadline
+		}
+		if c.Breaker.Open > 0 {
+			p.Open, p.OpenMax = c.Breaker.Open, max(p.OpenMax, c.Breaker.Open)
+		}
+		if c.Concurrency > 0 {
+			p.Concurrency, p.MaxParallel = c.Concurrency, 2*c.Concurrency
+		}
+	}
+	return l
 }
 
 // Fault is one thing that is wrong with a configuration.
@@ -131,13 +178,15 @@ func (c Config) Validate() error {
 			bad(field, "%d is not between %d and %d", v, low, high)
 		}
 	}
-	within("ai.concurrency", c.Concurrency, 1, maxConcurrency)
+	if c.Concurrency != 0 {
+		within("ai.concurrency", c.Concurrency, 1, maxConcurrency)
+	}
 	within("ai.queue", c.Queue, 1, maxQueue)
 	within("ai.breaker.failures", c.Breaker.Failures, 1, 100)
-	if c.Deadline < time.Second || c.Deadline > time.Hour {
+	if c.Deadline != 0 && (c.Deadline < time.Second || c.Deadline > time.Hour) {
 		bad("ai.deadline", "%v is not between 1s and 1h", c.Deadline)
 	}
-	if c.Breaker.Open < 10*time.Millisecond || c.Breaker.Open > time.Hour {
+	if c.Breaker.Open != 0 && (c.Breaker.Open < 10*time.Millisecond || c.Breaker.Open > time.Hour) {
 		bad("ai.breaker.open", "%v is not between 10ms and 1h", c.Breaker.Open)
 	}
 	if c.Policy != policyAny && c.Policy != policyLocal {

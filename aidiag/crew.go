@@ -16,6 +16,7 @@ import (
 
 	"netwhy/aidiag/internal/llm"
 	"netwhy/aidiag/internal/route"
+	"netwhy/aidiag/internal/words"
 )
 
 // crew is the providers of a run with their keys, made for the first case.
@@ -75,7 +76,7 @@ func (e *Engine) assemble(ctx context.Context) (*crew, error) {
 		}
 	}
 	c := &crew{}
-	providers := downward(c, e.recruit(c, list, true))
+	providers := e.downward(c, e.recruit(c, list, true))
 	if len(providers) == 0 {
 		e.crewErr = ErrNobody
 		if len(c.notices) > 0 {
@@ -83,14 +84,14 @@ func (e *Engine) assemble(ctx context.Context) (*crew, error) {
 		}
 		return nil, e.crewErr
 	}
-	c.router = route.New(e.limits, providers, e.ledger.request, nil)
+	c.router = route.New(e.limits, providers, e.ledger.request, nil, e.words)
 	e.crew.Store(c)
 	return c, nil
 }
 
 // downward drops cloud providers that stand behind a local one: a case never goes
 // from this machine to the cloud because something here failed.
-func downward(c *crew, list []route.Provider) []route.Provider {
+func (e *Engine) downward(c *crew, list []route.Provider) []route.Provider {
 	local := ""
 	return slices.DeleteFunc(list, func(p route.Provider) bool {
 		if p.Local {
@@ -98,7 +99,7 @@ func downward(c *crew, list []route.Provider) []route.Provider {
 			return false
 		}
 		if local != "" {
-			c.notices = append(c.notices, Notice{Class: llm.Local, Provider: p.Name, Text: "provider " + p.Name + " is not asked: it stands behind the local provider " + local + "; put it first to use it"})
+			c.notices = append(c.notices, Notice{Class: llm.Local, Provider: p.Name, Text: fmt.Sprintf(e.words.BehindLocal, p.Name, local)})
 		}
 		return local != ""
 	})
@@ -112,7 +113,7 @@ func (e *Engine) recruit(c *crew, list []Provider, keys bool) []route.Provider {
 	for _, p := range list {
 		rp, err := e.recruitOne(c, p, keys)
 		if err != nil {
-			c.notices = append(c.notices, Notice{Class: llm.Local, Provider: p.Name, Text: "provider " + p.Name + ": " + err.Error()})
+			c.notices = append(c.notices, Notice{Class: llm.Local, Provider: p.Name, Text: fmt.Sprintf(e.words.Provider, p.Name, err.Error())})
 			continue
 		}
 		out = append(out, rp)
@@ -126,7 +127,7 @@ func (e *Engine) recruitOne(c *crew, p Provider, keys bool) (route.Provider, err
 	var key llm.Secret
 	var err error
 	if keys {
-		if key, err = p.key(e.deps.Getenv); err != nil {
+		if key, err = p.key(e.deps.Getenv, e.words); err != nil {
 			return route.Provider{}, err
 		}
 	}
@@ -143,21 +144,22 @@ func (e *Engine) recruitOne(c *crew, p Provider, keys bool) (route.Provider, err
 		rp.Local = rp.Local && base.Local
 	}
 	if e.cfg.Policy == policyLocal && !rp.Local {
-		return route.Provider{}, errors.New("not asked: ai.policy is local-only")
+		return route.Provider{}, errors.New(e.words.LocalOnly)
 	}
 	rp.Caps = capabilities(p, rp.Local)
+	rp.Deadline = e.deadline(p, rp.Local)
 	for _, raw := range p.Endpoints {
 		base, err := llm.ParseBase(raw, p.AllowHTTPPrivate)
 		if err != nil {
 			return route.Provider{}, err
 		}
-		times, connect := p.times(rp.Local, e.limits.Deadline)
+		times, reach := p.times(rp.Local, rp.Deadline)
 		if e.deps.times != nil {
 			e.deps.times(&times)
 		}
 		rp.FirstByte = times.FirstByte
 		tr := llm.NewTransport(llm.Network{
-			Base: base, Private: p.AllowHTTPPrivate, Connect: connect, Roots: roots, Proxy: e.deps.Proxy, Dial: e.deps.Dial, Dialled: e.own.dialled,
+			Base: base, Private: p.AllowHTTPPrivate, Reach: reach, Roots: roots, Proxy: e.deps.Proxy, Dial: e.deps.Dial, Dialled: e.own.dialled,
 		})
 		ep, err := llm.New(llm.Options{
 			BaseURL: base.URL, Kind: llm.Kind(p.Kind), Key: key, Model: p.Model, APIVersion: p.APIVersion, Timeouts: times, Transport: tr,
@@ -172,29 +174,48 @@ func (e *Engine) recruitOne(c *crew, p Provider, keys bool) (route.Provider, err
 	return rp, nil
 }
 
+// reasoningDeadline is the time of a case where a reasoning model is asked.
+const reasoningDeadline = 90 * time.Second
+
+// deadline is the time that a case has at a provider.
+func (e *Engine) deadline(p Provider, local bool) time.Duration {
+	switch {
+	case local:
+		return e.limits.Local.Deadline
+	case e.cfg.Deadline == 0 && llm.ReasoningModel(p.Model):
+		return reasoningDeadline
+	}
+	return e.limits.Deadline
+}
+
 // times are the limits of one attempt. A local server may have to load its
 // model, a reasoning model thinks before it speaks.
-func (p Provider) times(local bool, deadline time.Duration) (t llm.Timeouts, connect time.Duration) {
+func (p Provider) times(local bool, deadline time.Duration) (t llm.Timeouts, reach llm.Reach) {
 	t = llm.Timeouts{FirstByte: 15 * time.Second, Idle: 15 * time.Second, NoData: 30 * time.Second, Attempt: 60 * time.Second, Grace: 2 * time.Second}
-	connect = 3 * time.Second
-	if llm.ReasoningModel(p.Model) {
+	reach = llm.Reach{Connect: 3 * time.Second, Handshake: 5 * time.Second}
+	reasoning := llm.ReasoningModel(p.Model)
+	if reasoning {
 		t.FirstByte, t.NoData, t.Attempt = 60*time.Second, 90*time.Second, 90*time.Second
 	}
 	if local {
 		t.FirstByte, t.Idle, t.NoData, t.Attempt = 120*time.Second, 60*time.Second, 120*time.Second, 180*time.Second
-		connect = time.Second
+		reach.Connect = time.Second
 	}
 	if p.Timeouts.FirstByte > 0 {
 		t.FirstByte = p.Timeouts.FirstByte
 	}
 	if p.Timeouts.Idle > 0 {
-		t.Idle, t.NoData = p.Timeouts.Idle, 2*p.Timeouts.Idle
+		thinks := t.NoData
+		if t.Idle, t.NoData = p.Timeouts.Idle, 2*p.Timeouts.Idle; reasoning {
+			t.NoData = max(t.NoData, thinks) // comments keep the line alive while it thinks
+		}
 	}
-	if p.Timeouts.Connect > 0 {
-		connect = p.Timeouts.Connect
+	if c := p.Timeouts.Connect; c > 0 {
+		const num, den = 5, 3 // 5 s for the handshake where connecting has 3 s
+		reach = llm.Reach{Connect: c, Handshake: c * num / den}
 	}
 	t.Attempt = min(max(t.Attempt, t.FirstByte), max(deadline, t.FirstByte))
-	return t, connect
+	return t, reach
 }
 
 // capabilities to begin with; what a provider refuses by name is dropped.
@@ -223,12 +244,12 @@ func (p Provider) keyFrom() string {
 	return ""
 }
 
-func (p Provider) key(getenv func(string) string) (llm.Secret, error) {
+func (p Provider) key(getenv func(string) string, w *words.Words) (llm.Secret, error) {
 	var raw string
 	switch {
 	case p.APIKeyEnv != "":
 		if raw = getenv(p.APIKeyEnv); strings.TrimSpace(raw) == "" {
-			return llm.Secret{}, fmt.Errorf("no key in $%s: export it, or name another with api_key_env", p.APIKeyEnv)
+			return llm.Secret{}, fmt.Errorf(w.NoKey, p.APIKeyEnv)
 		}
 	case p.APIKeyFile != "":
 		var err error

@@ -19,6 +19,7 @@ import (
 	"netwhy/aidiag/internal/llm"
 	"netwhy/aidiag/internal/redact"
 	"netwhy/aidiag/internal/route"
+	"netwhy/aidiag/internal/words"
 	"netwhy/aidiag/prompts"
 	"netwhy/analyze/finding"
 )
@@ -58,6 +59,8 @@ type Engine struct {
 	ledger  *ledger
 	limits  route.Limits
 	workers int
+	words   *words.Words
+	calls   atomic.Int64 // made so far: their numbers in the log
 	causes  map[string]bool
 	names   string // of the causes, in order
 	started atomic.Bool
@@ -100,19 +103,17 @@ func New(cfg Config, deps Deps) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	limits := route.Defaults()
-	limits.Deadline = cfg.Deadline
-	limits.Failures = uint32(cfg.Breaker.Failures) //nolint:gosec // validated: 1 to 100
-	limits.Open, limits.OpenMax = cfg.Breaker.Open, max(2*cfg.Breaker.Open, min(30*time.Second, 4*cfg.Breaker.Open))
-	limits.Concurrency, limits.MaxParallel = cfg.Concurrency, 2*cfg.Concurrency
+	limits := cfg.limits()
 	if deps.tune != nil {
 		deps.tune(&limits)
 	}
+	w := words.In(deps.Lang)
 	e := &Engine{
-		cfg: cfg, deps: deps, prompts: set, reader: reader, limits: limits, workers: limits.MaxParallel,
-		queue: newQueue(cfg.Queue, limits.MaxParallel), defs: map[finding.Code]finding.Def{},
-		ledger: &ledger{perHour: cfg.Budget.RequestsPerHour, perRun: cfg.Budget.TokensPerRun},
+		cfg: cfg, deps: deps, prompts: set, reader: reader, limits: limits, workers: max(limits.MaxParallel, limits.Local.MaxParallel), words: w,
+		defs:   map[finding.Code]finding.Def{},
+		ledger: &ledger{perHour: cfg.Budget.RequestsPerHour, perRun: cfg.Budget.TokensPerRun, words: w},
 	}
+	e.queue = newQueue(cfg.Queue, e.workers, w)
 	e.table = redact.New(e.sending())
 	for _, d := range deps.Defs {
 		e.defs[d.Code] = d
@@ -125,7 +126,7 @@ func New(cfg Config, deps Deps) (*Engine, error) {
 	if cfg.Cache {
 		e.cache = newCache()
 	}
-	e.says.observe = deps.Observe
+	e.says.observe, e.says.words = deps.Observe, w
 	return e, nil
 }
 
@@ -142,17 +143,12 @@ func (e *Engine) sending() redact.Options {
 // comes back, answered by its rules; it will not come by Answers too.
 func (e *Engine) Submit(c Case) (shed []Answer) {
 	if e.own.all(&c) {
-		return []Answer{fallBack(&c, Off, llm.Local, "netwhy's own connection to the AI: not asked about")}
+		return []Answer{fallBack(&c, Off, llm.Local, e.words.Own)}
 	}
-	back, why := e.queue.put(&c)
-	if back == nil {
-		return nil
+	if back := e.queue.put(&c); back != nil {
+		return []Answer{*back}
 	}
-	class := llm.Busy
-	if why != busyReason {
-		class = llm.ClientAbort
-	}
-	return []Answer{fallBack(back, FellBack, class, why)}
+	return nil
 }
 
 // Answers gives exactly one answer for each case that Submit did not hand back,
@@ -245,7 +241,7 @@ func (e *Engine) NetworkUp() {
 // work answers one case. The answer is given whatever happens on the way, also
 // when this goroutine ends.
 func (e *Engine) work(ctx context.Context, c *Case) {
-	a := fallBack(c, FellBack, llm.Internal, "internal fault while asking")
+	a := fallBack(c, FellBack, llm.Internal, e.words.Internal)
 	defer func() {
 		if v := recover(); v != nil {
 			// A case that makes us fail must not end the capture. The value may
@@ -262,15 +258,10 @@ func (e *Engine) work(ctx context.Context, c *Case) {
 
 // noted adds what has to be said of the case itself.
 func (e *Engine) noted(c *Case, a Answer) Answer {
-	frame, found := c.suspicious(e.defs)
-	if !found {
-		return a
+	a.Injections = c.suspicious(e.defs)
+	if n := injection(e.words, a.Injections); n != nil {
+		a.Notices = append(slices.Clip(a.Notices), *n)
 	}
-	text := "instruction-like text was found in the capture (possible prompt injection)"
-	if frame > 0 {
-		text += fmt.Sprintf(", frame %d", frame)
-	}
-	a.Notices = append(a.Notices, Notice{Class: ClassInjection, Text: text})
 	return a
 }
 
@@ -280,7 +271,7 @@ func (e *Engine) brief(c *Case) *brief {
 		causes = append(causes, string(x.Cause))
 	}
 	return &brief{
-		c: c, causes: e.causes, names: e.names, nonce: e.deps.nonce(), lang: e.deps.Lang, language: languageName(e.deps.Lang), prompts: e.prompts, table: e.table, defs: e.defs,
+		c: c, causes: e.causes, names: e.names, nonce: e.deps.nonce(), words: e.words, language: languageName(e.deps.Lang), prompts: e.prompts, table: e.table, defs: e.defs,
 		knowledge: e.prompts.Knowledge(knowledgeBytes, causes[:min(len(causes), maxKnowledge)]...),
 	}
 }
@@ -288,7 +279,11 @@ func (e *Engine) brief(c *Case) *brief {
 func (e *Engine) ask(ctx context.Context, c *Case) Answer {
 	crew, err := e.assemble(ctx)
 	if err != nil {
-		a := fallBack(c, Off, llm.Local, err.Error())
+		why := err.Error()
+		if errors.Is(err, ErrNobody) {
+			why = e.words.Nobody
+		}
+		a := fallBack(c, Off, llm.Local, why)
 		a.Notices = crewNotices(crew)
 		return a
 	}
@@ -310,7 +305,7 @@ func (e *Engine) ask(ctx context.Context, c *Case) Answer {
 			select {
 			case <-wait:
 			case <-ctx.Done():
-				return e.fell(c, &route.Result{Class: llm.ClientAbort, Detail: interrupted}, crew)
+				return e.fell(c, &route.Result{Class: llm.ClientAbort}, crew)
 			}
 		}
 	}
@@ -322,11 +317,17 @@ func (e *Engine) ask(ctx context.Context, c *Case) Answer {
 	}()
 	var kept *answer.Answer
 	var rejected []Claim
+	note := &notes{}
 	call := &route.Call{
-		Case:    c.ID,
-		Compose: b.request,
+		Case: c.ID,
+		Compose: func(s route.Shape) llm.Request {
+			note.last = b.request(s)
+			return note.last
+		},
 		Judge: func(content string, half bool) (repair string, ok bool) {
-			kept, rejected, repair = e.judge(b, content, half)
+			var schema bool
+			kept, rejected, repair, schema = e.judge(b, content, half)
+			note.judged(schema, kept, rejected)
 			return repair, repair == ""
 		},
 		Retry: func(provider string, attempt, of int, wait time.Duration) {
@@ -334,42 +335,41 @@ func (e *Engine) ask(ctx context.Context, c *Case) Answer {
 		},
 	}
 	res := crew.router.Do(ctx, call)
-	e.ledger.spent(res.Spent)
-	e.log(ctx, &res)
+	e.ledger.spent(res.Requests, res.Spent)
+	e.log(ctx, &res, note)
 	res.Notices = append(crewNotices(crew), res.Notices...)
 	if res.Class != llm.OK {
 		return e.fell(c, &res, crew)
 	}
 	found = &reused{kept: kept, rejected: rejected, provider: res.Provider, endpoint: res.Endpoint, model: res.Model}
 	if res.Half {
-		res.Notices = append(res.Notices, Notice{Class: llm.TooLarge, Provider: res.Provider, Text: "evidence shortened: the whole did not fit the model"})
+		res.Notices = append(res.Notices, Notice{Class: llm.TooLarge, Provider: res.Provider, Text: e.words.Shortened})
 	}
 	return b.conclude(kept, rejected, &res)
 }
 
-const interrupted = "interrupted"
-
-// judge reads a complete answer; repair says what the model must mend.
-func (e *Engine) judge(b *brief, content string, half bool) (kept *answer.Answer, rejected []Claim, repair string) {
+// judge reads a complete answer; repair says what the model must mend, schema
+// that it was of the right form.
+func (e *Engine) judge(b *brief, content string, half bool) (kept *answer.Answer, rejected []Claim, repair string, schema bool) {
 	parsed, err := e.reader.Parse(content)
 	if err != nil {
-		return nil, nil, err.Error()
+		return nil, nil, err.Error(), false
 	}
 	doc, _, err := b.doc(half)
 	if err != nil {
-		return nil, nil, err.Error()
+		return nil, nil, err.Error(), true
 	}
 	c := answer.Checker{Doc: doc, Table: e.table, Severity: b.c.Local.Severity, Known: func(c string) bool { return e.causes[c] }, Knowledge: b.knowledge}
 	kept, rejected = c.Verify(parsed)
 	e.counts.claims(len(kept.Claims), len(rejected))
 	if len(kept.Claims) > 0 {
-		return kept, rejected, ""
+		return kept, rejected, "", true
 	}
 	reasons := make([]string, 0, len(rejected))
 	for _, r := range rejected[:min(len(rejected), 4)] {
 		reasons = append(reasons, r.Reason)
 	}
-	return nil, rejected, "no claim is supported by the evidence: " + strings.Join(reasons, "; ")
+	return nil, rejected, "no claim is supported by the evidence: " + strings.Join(reasons, "; "), true
 }
 
 // again answers an equal case by what is known.
@@ -379,20 +379,7 @@ func (*Engine) again(b *brief, known *reused) Answer {
 
 // fell is the answer by the rules, and why.
 func (e *Engine) fell(c *Case, res *route.Result, crew *crew) Answer {
-	a := fallBack(c, FellBack, res.Class, reason(res, crew, e.deps.Clock))
+	a := fallBack(c, FellBack, res.Class, e.reason(res, crew))
 	a.Decisions, a.Notices, a.RetryAt = res.Decisions, res.Notices, res.RetryAt
 	return a
-}
-
-func (e *Engine) log(ctx context.Context, res *route.Result) {
-	if !e.deps.Log.Enabled(ctx, slog.LevelDebug) {
-		return
-	}
-	for _, d := range res.Decisions {
-		e.deps.Log.DebugContext(ctx, "asked a model",
-			slog.String("case", d.Case), slog.Int("attempt", d.Attempt), slog.String("provider", d.Provider), slog.String("endpoint", d.Endpoint),
-			slog.String("model", d.Model), slog.String("error_class", string(d.Class)), slog.String("error_code", d.Code), slog.Int("http_status", d.Status),
-			slog.String("request_id", d.RequestID), slog.Bool("counted", d.Counted), slog.String("breaker_state", d.Breaker),
-			slog.Int64("backoff_ms", d.BackoffMS), slog.Int64("ttfb_ms", d.TTFBMS), slog.Int64("duration_ms", d.TookMS), slog.String("next", string(d.Next)))
-	}
 }

@@ -129,7 +129,7 @@ func TestFailoverBenchS15(t *testing.T) {
 		return faulttest.Text(honest(r))
 	}))
 	w.cfg.Providers[0].Endpoints = w.cfg.Providers[0].Endpoints[:1]
-	w.cfg.Breaker.Open = 150 * time.Millisecond
+	w.opens(150 * time.Millisecond)
 	e := w.run()
 	served := 0
 	for i := range 15 {

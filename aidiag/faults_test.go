@@ -17,6 +17,7 @@ import (
 
 	"netwhy/aidiag/faulttest"
 	"netwhy/aidiag/internal/llm"
+	"netwhy/aidiag/internal/route"
 	"netwhy/analyze/finding"
 )
 
@@ -24,7 +25,21 @@ import (
 func (w *world) lonely(open time.Duration) {
 	w.cfg.Providers = w.cfg.Providers[:1]
 	w.cfg.Providers[0].Endpoints = w.cfg.Providers[0].Endpoints[:1]
+	w.opens(open)
+}
+
+// opens sets how long a breaker stays open: at first, and never more than twice
+// that. 0 is the default.
+func (w *world) opens(open time.Duration) {
 	w.cfg.Breaker.Open = open
+	if open == 0 {
+		return
+	}
+	tune := w.deps.tune
+	w.deps.tune = func(l *route.Limits) {
+		tune(l)
+		l.OpenMax, l.Local.OpenMax = 2*open, 2*open
+	}
 }
 
 // Row 73: Ctrl-C while a request is under way, and cases behind it.
@@ -53,7 +68,7 @@ func TestInterrupted(t *testing.T) {
 	n := 0
 	for a := range e.Answers() {
 		n++
-		if a.State != FellBack || a.Reason != interrupted || a.Class != llm.ClientAbort {
+		if a.State != FellBack || a.Reason != "interrupted" || a.Class != llm.ClientAbort {
 			t.Errorf("got %+v", a)
 		}
 		for _, d := range a.Decisions {
@@ -236,7 +251,7 @@ func TestAvalanche(t *testing.T) {
 		back := e.Submit(c)
 		took += time.Since(at)
 		for _, a := range back {
-			if a.Reason != busyReason || a.State != FellBack || seen[a.Case] {
+			if a.Reason != "AI busy" || a.State != FellBack || seen[a.Case] {
 				t.Fatalf("got %+v", a)
 			}
 			seen[a.Case] = true
@@ -248,8 +263,8 @@ func TestAvalanche(t *testing.T) {
 	if n := runtime.NumGoroutine() - before; n > 200 {
 		t.Errorf("%d goroutines more", n)
 	}
-	if got := w.a1.Accepted(); got > 2*w.cfg.Concurrency {
-		t.Errorf("%d connections, limit %d", got, 2*w.cfg.Concurrency)
+	if got := w.a1.Accepted(); got > route.Defaults().MaxParallel {
+		t.Errorf("%d connections", got)
 	}
 	if took > time.Second { // 200 µs each; it takes about 5
 		t.Errorf("submitting took %v", took)
@@ -357,7 +372,7 @@ func TestShutdownInBackoff(t *testing.T) {
 	if time.Since(before) > 2500*time.Millisecond {
 		t.Error("waited to the end")
 	}
-	if a := <-e.Answers(); a.Reason != interrupted {
+	if a := <-e.Answers(); a.Reason != "interrupted" {
 		t.Errorf("got %+v", a)
 	}
 }

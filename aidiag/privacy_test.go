@@ -14,6 +14,7 @@ import (
 
 	"netwhy/aidiag/faulttest"
 	"netwhy/aidiag/internal/llm"
+	"netwhy/aidiag/internal/words"
 	"netwhy/analyze/finding"
 )
 
@@ -159,7 +160,7 @@ func TestBudgets(t *testing.T) {
 	}
 	w = newWorld(t, faulttest.Healthy())
 	w.lonely(0)
-	w.cfg.Budget = Budget{RequestsPerHour: -1, TokensPerRun: 4800}
+	w.cfg.Budget = Budget{RequestsPerHour: -1, TokensPerRun: 6300}
 	e = w.run()
 	if a := ask(t, e, testCase("D1")); a.State != Answered || a.Tokens.Prompt != 700 {
 		t.Errorf("got %+v", a)
@@ -167,6 +168,26 @@ func TestBudgets(t *testing.T) {
 	ask(t, e, testCase("D2"))
 	if a := ask(t, e, testCase("D3")); a.Class != llm.Quota || !strings.Contains(a.Reason, "tokens") {
 		t.Errorf("got %+v", a)
+	}
+}
+
+// TestLedgerBooksAhead: what is under way counts in full, so that many at once
+// do not spend more than the run may.
+func TestLedgerBooksAhead(t *testing.T) {
+	t.Parallel()
+	l := &ledger{perHour: -1, perRun: 2*perRequest + 100, words: words.In("en")}
+	for i := range 3 {
+		if err := l.request(); (err == nil) != (i < 2) {
+			t.Errorf("request %d: %v", i, err)
+		}
+	}
+	l.spent(2, 150)
+	if err := l.request(); err != nil { // 150 and one more fit
+		t.Error(err)
+	}
+	l.spent(1, 2*perRequest)
+	if err := l.request(); err == nil || l.used() != 2*perRequest+150 {
+		t.Errorf("%v behind %d tokens", err, l.used())
 	}
 }
 
@@ -200,7 +221,7 @@ func TestAnswerReachesTheReport(t *testing.T) {
 	if d.Confidence >= c.Local.Confidence/2 || !slices.Equal(d.Evidence, []int{0}) || !slices.Equal(d.Frames, []uint64{4411}) || d.NextStep == nil || d.NextStep.Command != "mtr -n <server>" {
 		t.Errorf("got %+v", d)
 	}
-	s := Summarize([]Answer{a})
+	s := Summarize([]Answer{a}, "en")
 	if s.State != Partial || s.Provider != "A" || s.Endpoint != w.a1.URL() || s.Model != "fault-1" || s.Tokens.Prompt != 700 || len(s.Decisions) != 1 || len(s.Rejected) != 1 {
 		t.Errorf("section %+v", s)
 	}
@@ -216,7 +237,7 @@ func TestAnswerReachesTheReport(t *testing.T) {
 			t.Errorf("%s is missing in %s", key, b)
 		}
 	}
-	if b, err = json.Marshal(Summarize(nil)); err != nil || !strings.Contains(string(b), `"rejected_claims":[],"decisions":[]`) || strings.Contains(string(b), "null") {
+	if b, err = json.Marshal(Summarize(nil, "en")); err != nil || !strings.Contains(string(b), `"rejected_claims":[],"decisions":[]`) || strings.Contains(string(b), "null") {
 		t.Errorf("%s %v", b, err)
 	}
 }
@@ -241,7 +262,7 @@ func TestSummaryStates(t *testing.T) {
 			}
 			as = append(as, a)
 		}
-		if got := Summarize(as); got.State != c.want || (got.State != Answered) != strings.Contains(got.Reason, "why") {
+		if got := Summarize(as, "en"); got.State != c.want || (got.State != Answered) != strings.Contains(got.Reason, "why") {
 			t.Errorf("%v: %s %q", c.in, got.State, got.Reason)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"netwhy/aidiag/internal/llm"
+	"netwhy/aidiag/internal/words"
 )
 
 // queue holds the cases that wait. It is bounded in all it holds: cases that
@@ -20,29 +21,34 @@ type queue struct {
 	finished bool // no more cases will come
 	stopped  bool // Run has returned, or its context ended
 	shed     int64
+	words    *words.Words
 }
 
-func newQueue(most, workers int) *queue {
-	q := &queue{most: most, answers: make(chan Answer, most+workers)}
+func newQueue(most, workers int, w *words.Words) *queue {
+	q := &queue{most: most, words: w, answers: make(chan Answer, most+workers)}
 	q.wake = sync.NewCond(&q.mu)
 	return q
 }
 
-// put takes a case, or gives one back: the least severe of those that wait and
-// this one; among equals the newest. It never waits.
-func (q *queue) put(c *Case) (back *Case, why string) {
+// put takes a case, or gives one back with the answer of its rules: the least
+// severe of those that wait and this one; among equals the newest. It never waits.
+func (q *queue) put(c *Case) (back *Answer) {
+	shed := func(c *Case, class Class, why string) *Answer {
+		a := fallBack(c, FellBack, class, why)
+		return &a
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch {
 	case q.stopped:
-		return c, "interrupted"
+		return shed(c, llm.ClientAbort, q.words.Interrupted)
 	case q.finished:
-		return c, "no more cases are taken"
+		return shed(c, llm.ClientAbort, q.words.NoMore)
 	}
 	if len(q.waiting) < q.most && len(q.waiting)+q.underWay+len(q.answers) < cap(q.answers) {
 		q.waiting = append(q.waiting, c)
 		q.wake.Signal()
-		return nil, ""
+		return nil
 	}
 	q.shed++
 	least := -1
@@ -52,14 +58,12 @@ func (q *queue) put(c *Case) (back *Case, why string) {
 		}
 	}
 	if least < 0 {
-		return c, busyReason
+		return shed(c, llm.Busy, q.words.Busy)
 	}
-	back = q.waiting[least]
+	out := q.waiting[least]
 	q.waiting = append(append(q.waiting[:least:least], q.waiting[least+1:]...), c)
-	return back, busyReason
+	return shed(out, llm.Busy, q.words.Busy)
 }
-
-const busyReason = "AI busy"
 
 // take waits for the most severe case; nil when there will be none.
 func (q *queue) take(ctx context.Context) *Case {
@@ -115,7 +119,7 @@ func (q *queue) close() {
 	defer q.mu.Unlock()
 	q.stopped = true
 	for _, c := range q.waiting {
-		q.answers <- fallBack(c, FellBack, llm.ClientAbort, "interrupted")
+		q.answers <- fallBack(c, FellBack, llm.ClientAbort, q.words.Interrupted)
 	}
 	q.waiting = nil
 	close(q.answers)

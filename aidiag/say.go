@@ -8,6 +8,7 @@ import (
 
 	"netwhy/aidiag/internal/llm"
 	"netwhy/aidiag/internal/route"
+	"netwhy/aidiag/internal/words"
 )
 
 // Event is one line for the screen.
@@ -29,12 +30,11 @@ const (
 	EventBack     EventKind = "back" // an answer came behind a fall back
 )
 
-const answeredByRules = "; answered by local rules"
-
 // sayer sends each line once: a thousand cases that fall back for one reason are
 // one line.
 type sayer struct {
 	observe func(Event)
+	words   *words.Words
 
 	mu      sync.Mutex
 	last    Class // of the last fall back; "" after an answer
@@ -45,7 +45,7 @@ type sayer struct {
 
 func (s *sayer) retry(id, provider string, attempt, of int, _ time.Duration) {
 	if s.observe != nil {
-		s.observe(Event{Kind: EventRetry, Case: id, Text: fmt.Sprintf("asking %s again, %d of %d", provider, attempt, of)})
+		s.observe(Event{Kind: EventRetry, Case: id, Text: fmt.Sprintf(s.words.Again, provider, attempt, of)})
 	}
 }
 
@@ -60,20 +60,24 @@ func (s *sayer) answer(a *Answer) {
 	}
 	const most = 1000
 	for _, n := range a.Notices {
-		if !s.notices[n.Text] && len(s.notices) < most {
-			s.notices[n.Text] = true
+		key := n.Text
+		if n.Class == ClassInjection { // once is enough: the report has all frames
+			key = string(n.Class)
+		}
+		if !s.notices[key] && len(s.notices) < most {
+			s.notices[key] = true
 			events = append(events, Event{Kind: EventNotice, Case: a.Case, Text: n.Text})
 		}
 	}
 	switch a.State {
 	case Answered, Partial:
 		if s.fell {
-			events = append(events, Event{Kind: EventBack, Case: a.Case, Text: "AI answers again"})
+			events = append(events, Event{Kind: EventBack, Case: a.Case, Text: s.words.Back})
 		}
 		s.fell, s.reason = false, ""
 	case FellBack, Off:
 		if !s.fell || s.reason != a.Reason || s.last != a.Class {
-			events = append(events, Event{Kind: EventFellBack, Case: a.Case, Text: a.Reason + answeredByRules})
+			events = append(events, Event{Kind: EventFellBack, Case: a.Case, Text: a.Reason + s.words.ByRule})
 		}
 		s.fell, s.last, s.reason = true, a.Class, a.Reason
 	}
@@ -84,39 +88,41 @@ func (s *sayer) answer(a *Answer) {
 }
 
 // reason is the one line that says why the rules stand alone.
-func reason(res *route.Result, c *crew, now func() time.Time) string {
+func (e *Engine) reason(res *route.Result, c *crew) string {
+	w := e.words
 	until := ""
 	if !res.RetryAt.IsZero() {
-		until = " until " + res.RetryAt.In(now().Location()).Format(time.TimeOnly)
+		until = fmt.Sprintf(w.Until, res.RetryAt.In(e.deps.Clock().Location()).Format(time.TimeOnly))
 	}
 	switch res.Class { //nolint:exhaustive // the others bring their own line
 	case llm.BreakerOpen:
-		return "AI paused" + until + ": " + held(c)
+		return fmt.Sprintf(w.Paused, until, e.held(c))
 	case llm.RateLimit:
-		return "rate limited" + until
+		return fmt.Sprintf(w.Limited, until)
 	case llm.ClientAbort:
 		if res.Detail == "budget" {
-			return "AI took too long"
+			return w.TooLong
 		}
-		return interrupted
+		return w.Interrupted
 	case llm.Busy:
-		return busyReason
+		return w.Busy
 	case llm.Quota, llm.InvalidOutput, llm.ContentFilter, llm.BadRequest, llm.Auth, llm.Billing, llm.NotFound, llm.TLS, llm.Protocol, llm.Local:
 		return res.Detail
 	case llm.TooLarge:
-		return "the case does not fit the model, not even by half"
+		return w.TooLarge
 	case llm.NetPersistent, llm.NetTransient, llm.GatewayTimeout:
-		return "AI unreachable (" + res.Detail + ")"
+		return fmt.Sprintf(w.Unreachable, res.Detail)
 	case llm.Server, llm.Parse:
-		return "AI out of order (" + res.Detail + ")"
+		return fmt.Sprintf(w.OutOfOrder, res.Detail)
 	}
-	return "AI gave no answer: " + res.Detail
+	return fmt.Sprintf(w.NoAnswer, res.Detail)
 }
 
-// held says what holds each provider back: "deepseek unreachable, openai: rate_limit".
-func held(c *crew) string {
+// held says what holds each provider back: "deepseek unreachable, openai rate limited".
+func (e *Engine) held(c *crew) string {
+	w := e.words
 	if c == nil {
-		return "unreachable"
+		return w.Held
 	}
 	st := c.router.Status()
 	var parts []string
@@ -126,23 +132,23 @@ func held(c *crew) string {
 			continue
 		}
 		seen[e.Provider] = true
-		switch e.Why {
+		line := w.HeldWait
+		switch e.Why { //nolint:exhaustive // the others asked to wait
 		case llm.OK:
-			parts = append(parts, e.Provider+" unreachable")
+			line = w.HeldNet
 		case llm.RateLimit:
-			parts = append(parts, e.Provider+" rate limited")
+			line = w.HeldRate
 		case llm.Auth:
-			parts = append(parts, e.Provider+" rejects the key")
+			line = w.HeldKey
 		case llm.Billing:
-			parts = append(parts, e.Provider+" without credit")
+			line = w.HeldCredit
 		case llm.NotFound:
-			parts = append(parts, e.Provider+" does not know the model")
-		default:
-			parts = append(parts, e.Provider+" asked to wait")
+			line = w.HeldModel
 		}
+		parts = append(parts, fmt.Sprintf(line, e.Provider))
 	}
 	if st.NetDown {
-		parts = append(parts, "own network down")
+		parts = append(parts, w.HeldOwnNet)
 	}
-	return strings.Join(parts, ", ")
+	return strings.Join(parts, w.Join)
 }

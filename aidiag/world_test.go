@@ -119,7 +119,8 @@ func newWorld(t *testing.T, faults ...faulttest.Fault) *world {
 		Observe: w.observe,
 		tune: func(l *route.Limits) {
 			l.BackoffBase, l.RateWait, l.RateBase = 30*time.Millisecond, 400*time.Millisecond, 200*time.Millisecond
-			l.MinLeft, l.ProbeByte, l.LocalAttempts = 100*time.Millisecond, 20*time.Second, 6
+			l.MinLeft, l.ProbeByte = 100*time.Millisecond, 20*time.Second
+			l.Local = l.Pace // the servers are local, and play the cloud
 		},
 		times: func(t *llm.Timeouts) { *t = patient },
 	}

@@ -2,6 +2,8 @@ package llm
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -171,6 +173,18 @@ func (e *Endpoint) request(q Request) openai.ChatCompletionRequest {
 		r.MaxTokens = q.MaxTokens //nolint:staticcheck // the name that compatible servers know
 	}
 	return r
+}
+
+// Digest tells of a request what may stand in a log: the roles of its messages,
+// their bytes in all and the SHA-256 of their text.
+func (q Request) Digest() (roles []string, size int, digest string) {
+	h := sha256.New()
+	for _, m := range (&Endpoint{}).request(q).Messages {
+		roles = append(roles, m.Role)
+		size += len(m.Content)
+		_, _ = io.WriteString(h, m.Content) // a hash takes everything
+	}
+	return roles, size, hex.EncodeToString(h.Sum(nil))
 }
 
 // Body returns exactly the bytes that Ask would send as the body.

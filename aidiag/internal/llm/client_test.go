@@ -40,7 +40,7 @@ func endpoint(t *testing.T, base string, change func(*llm.Options, *llm.Network)
 		BaseURL: b.URL, Kind: llm.OpenAI, Key: key, Model: "m",
 		Timeouts: llm.Timeouts{FirstByte: 30 * time.Second, Idle: 30 * time.Second, NoData: 30 * time.Second, Attempt: time.Minute, Grace: 60 * time.Millisecond},
 	}
-	net := llm.Network{Base: b, Connect: 20 * time.Second}
+	net := llm.Network{Base: b, Reach: llm.Reach{Connect: 20 * time.Second, Handshake: 33 * time.Second}}
 	if change != nil {
 		change(&opt, &net)
 	}
@@ -59,7 +59,7 @@ func hasty(yes bool) func(*llm.Options, *llm.Network) {
 	return func(o *llm.Options, n *llm.Network) {
 		if yes {
 			o.Timeouts = llm.Timeouts{FirstByte: 300 * time.Millisecond, Idle: 200 * time.Millisecond, NoData: 300 * time.Millisecond, Attempt: 2 * time.Second, Grace: 60 * time.Millisecond}
-			n.Connect = 300 * time.Millisecond
+			n.Reach = llm.Reach{Connect: 300 * time.Millisecond, Handshake: 500 * time.Millisecond}
 		}
 	}
 }

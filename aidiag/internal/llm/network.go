@@ -15,11 +15,14 @@ import (
 // Dial opens a connection; tests put a network of their own here.
 type Dial = func(ctx context.Context, network, addr string) (net.Conn, error)
 
+// Reach bounds how long it may take until something can be sent.
+type Reach struct{ Connect, Handshake time.Duration } // both positive
+
 // Network says how the hosts of one endpoint are reached.
 type Network struct {
 	Base    Base
 	Private bool // allow_http_private
-	Connect time.Duration
+	Reach   Reach
 	Roots   *x509.CertPool // nil: the system's
 	Proxy   func(*http.Request) (*url.URL, error)
 	Dial    Dial // nil: the system's dialer behind the guard
@@ -37,11 +40,10 @@ func NewTransport(n Network) *http.Transport {
 	if dial == nil {
 		dial = n.guarded
 	}
-	const num, den = 5, 3 // 5 s for the handshake where connecting has 3 s
 	return &http.Transport{
 		Proxy:                  n.Proxy,
-		DialContext:            bounded(dial, n.Connect, n.Dialled),
-		TLSHandshakeTimeout:    n.Connect * num / den,
+		DialContext:            bounded(dial, n.Reach.Connect, n.Dialled),
+		TLSHandshakeTimeout:    n.Reach.Handshake,
 		ForceAttemptHTTP2:      true,
 		MaxResponseHeaderBytes: maxHeader,
 		MaxIdleConnsPerHost:    2,
@@ -72,7 +74,7 @@ func bounded(dial Dial, limit time.Duration, tell func(local, failed net.Addr)) 
 // guarded dials and checks the address behind the name. A proxy that the user's
 // environment names is reached whatever its address.
 func (n Network) guarded(ctx context.Context, network, addr string) (net.Conn, error) {
-	d := net.Dialer{Timeout: n.Connect}
+	d := net.Dialer{Timeout: n.Reach.Connect}
 	if !n.viaProxy(addr) {
 		check := guard(n.Base, n.Private)
 		d.ControlContext = func(_ context.Context, _, address string, _ syscall.RawConn) error { return check(address) }

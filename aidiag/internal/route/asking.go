@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
@@ -17,6 +18,7 @@ type asking struct {
 	call   *Call
 	result Result
 
+	started         time.Time // when the first slot was ours; zero: not yet
 	attempts, local int
 	passing         int // passing faults (net_transient, parse): the first is forgiven
 	half            bool
@@ -31,9 +33,12 @@ type asking struct {
 type attempt struct {
 	p      *provider
 	e      *endpoint
-	last   bool // no other endpoint of the provider can follow
-	tries  int  // at this endpoint, this one included
-	others bool // another provider can be asked
+	last   bool   // no other endpoint of the provider can follow
+	tries  int    // at this endpoint, this one included
+	others bool   // another provider can be asked
+	half   bool   // of the evidence
+	judged bool   // a whole answer came and was looked at
+	from   string // the breaker's state before
 	reply  llm.Reply
 	fault  *llm.AttemptError // nil: an answer came
 	class  llm.Class
@@ -46,12 +51,42 @@ func (c *asking) providers(ctx context.Context) {
 		if !c.may(p) {
 			continue
 		}
-		switch c.endpoints(ctx, p, c.r.providers[i+1:]) {
+		switch c.provider(ctx, p, c.r.providers[i+1:]) {
 		case Done, Rules:
 			return
 		case NextProvider, NextEndpoint, RetrySame:
 		}
 	}
+}
+
+// provider asks one provider, with a slot and until the time that it has of the
+// call. The call's time begins with its first slot: waiting for others costs none.
+func (c *asking) provider(ctx context.Context, p *provider, rest []*provider) Next {
+	first := c.started.IsZero()
+	if !first {
+		limited, cancel := context.WithDeadlineCause(ctx, c.started.Add(p.pace.Deadline), ErrBudget)
+		defer cancel()
+		ctx = limited
+	}
+	if err := p.slots.acquire(ctx); err != nil {
+		if errors.Is(err, errBusy) {
+			c.r.count.busy.Add(1)
+			c.result.Class, c.result.Detail = llm.Busy, ""
+			return Rules
+		}
+		return c.ended(ctx, c.others(rest))
+	}
+	defer p.slots.release()
+	if first {
+		c.started = time.Now()
+		limited, cancel := context.WithDeadlineCause(ctx, c.started.Add(p.pace.Deadline), ErrBudget)
+		defer cancel()
+		ctx = limited
+	}
+	if !c.may(p) { // closed while this call waited for its slot
+		return NextProvider
+	}
+	return c.endpoints(ctx, p, rest)
 }
 
 // may tells whether a provider can be asked in this call.
@@ -64,7 +99,15 @@ func (c *asking) may(p *provider) bool {
 			return false
 		}
 	}
+	if !c.started.IsZero() && !c.enough(p, c.started.Add(p.pace.Deadline)) {
+		return false
+	}
 	return c.r.usable(p, c.r.now())
+}
+
+// enough reports whether an attempt may start that has to end at this time.
+func (c *asking) enough(p *provider, end time.Time) bool {
+	return time.Until(end) >= min(c.r.limits.MinLeft, p.FirstByte)
 }
 
 func (c *asking) others(rest []*provider) bool {
@@ -75,9 +118,10 @@ func (c *asking) endpoints(ctx context.Context, p *provider, rest []*provider) N
 	list := p.snapshot(c.r.now())
 	for i, e := range list {
 		for tries := 1; ; tries++ {
-			if stop := c.stop(ctx, p); stop {
-				return Rules
+			if next, stop := c.stop(ctx, p, rest); stop {
+				return next
 			}
+			from := e.breaker.stateName()
 			permit, probe, err := c.admit(p, e)
 			if err != nil {
 				next := c.rejected(p, list[i+1:], rest)
@@ -87,7 +131,12 @@ func (c *asking) endpoints(ctx context.Context, p *provider, rest []*provider) N
 				}
 				break
 			}
-			a := &attempt{p: p, e: e, tries: tries}
+			if err := c.r.quota(); err != nil {
+				c.handBack(p, e, permit, probe)
+				c.result.Class, c.result.Detail = llm.Quota, err.Error()
+				return Rules
+			}
+			a := &attempt{p: p, e: e, tries: tries, from: from, half: c.half || c.small(p)}
 			c.send(ctx, a, permit, probe)
 			// What was learned may have closed gates, and the tries may be used up.
 			a.others = !c.exhausted(p) && c.others(rest)
@@ -96,11 +145,10 @@ func (c *asking) endpoints(ctx context.Context, p *provider, rest []*provider) N
 			c.record(a, next, wait)
 			if next == RetrySame {
 				if c.call.Retry != nil {
-					c.call.Retry(p.Name, c.attempts+1, c.r.limits.Attempts, wait)
+					c.call.Retry(p.Name, c.attempts+1, c.most(p), wait)
 				}
 				if !sleep(ctx, wait) {
-					c.ended(ctx)
-					return Rules
+					return c.ended(ctx, c.others(rest))
 				}
 				continue
 			}
@@ -137,40 +185,63 @@ func (c *asking) rejected(p *provider, list []*endpoint, rest []*provider) Next 
 	return Rules
 }
 
-// stop ends the call before an attempt that must not start.
-func (c *asking) stop(ctx context.Context, p *provider) bool {
-	if ctx.Err() != nil {
-		c.ended(ctx)
-		return true
-	}
-	if c.exhausted(p) {
-		return true // the class of the last attempt stays the reason
-	}
-	if at, ok := ctx.Deadline(); ok && time.Until(at) < min(c.r.limits.MinLeft, p.FirstByte) {
+// stop ends the stay at a provider before an attempt that must not start.
+func (c *asking) stop(ctx context.Context, p *provider, rest []*provider) (Next, bool) {
+	end, limited := ctx.Deadline()
+	switch {
+	case ctx.Err() != nil:
+		return c.ended(ctx, c.others(rest)), true
+	case c.exhausted(p):
+		return Rules, true // the class of the last attempt stays the reason
+	case limited && !c.enough(p, end):
 		if c.attempts == 0 {
-			c.result.Class, c.result.Detail = llm.ClientAbort, "budget"
+			c.result.Class, c.result.Detail = llm.ClientAbort, detailBudget
 		}
-		return true
+		if c.others(rest) {
+			return NextProvider, true
+		}
+		return Rules, true
 	}
-	if err := c.r.quota(); err != nil {
-		c.result.Class, c.result.Detail = llm.Quota, err.Error()
-		return true
-	}
-	return false
+	return "", false
 }
 
-// exhausted reports whether the tries of this call are used up. Behind a local
-// provider there are only local ones.
-func (c *asking) exhausted(p *provider) bool {
-	l := c.r.limits
-	return c.attempts >= l.Attempts || p.Local && c.local >= l.LocalAttempts
+// most is the number of tries that this call may come to at this provider. Behind
+// a local provider there are only local ones.
+func (c *asking) most(p *provider) int {
+	if p.Local {
+		return min(c.r.limits.Attempts, c.attempts-c.local+p.pace.Attempts)
+	}
+	return p.pace.Attempts
 }
 
-func (c *asking) ended(ctx context.Context) {
-	c.result.Class, c.result.Detail = llm.ClientAbort, "interrupted"
-	if errors.Is(context.Cause(ctx), ErrBudget) {
-		c.result.Detail = "budget"
+// exhausted reports whether the tries of this call are used up.
+func (c *asking) exhausted(p *provider) bool { return c.attempts >= c.most(p) }
+
+// small reports whether a provider's model has no room for a whole case.
+func (c *asking) small(p *provider) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.context > 0 && p.context < c.r.limits.WholeTokens
+}
+
+// Why a call ended without a fault of anybody: Result.Detail of ClientAbort.
+const (
+	detailBudget      = "budget"
+	detailInterrupted = "interrupted"
+)
+
+// ended notes that the caller is gone, or that the time is over; a provider that
+// has more of it, as a local one has, may still be asked then.
+func (c *asking) ended(ctx context.Context, others bool) Next {
+	c.result.Class, c.result.Detail = llm.ClientAbort, detailInterrupted
+	if !errors.Is(context.Cause(ctx), ErrBudget) {
+		return Rules
 	}
+	c.result.Detail = detailBudget
+	if others {
+		return NextProvider
+	}
+	return Rules
 }
 
 func (c *asking) admit(p *provider, e *endpoint) (permit *permit, netProbe bool, err error) {
@@ -193,11 +264,19 @@ func (c *asking) admit(p *provider, e *endpoint) (permit *permit, netProbe bool,
 	return permit, netProbe, err
 }
 
+// handBack returns a permit that was not used.
+func (c *asking) handBack(p *provider, e *endpoint, permit *permit, netProbe bool) {
+	permit.report(llm.Neutral)
+	if !p.Local {
+		c.r.net.done(e.Host, c.r.now(), netProbe, false, false)
+	}
+}
+
 func (c *asking) refused(p *provider, e *endpoint, next Next) {
 	c.r.count.class(llm.BreakerOpen)
 	c.result.Decisions = append(c.result.Decisions, Decision{
 		Case: c.call.Case, Attempt: c.attempts, Provider: p.Name, Endpoint: e.URL, Model: p.Model,
-		Class: llm.BreakerOpen, Breaker: e.breaker.stateName(), Next: next,
+		Class: llm.BreakerOpen, Breaker: e.breaker.stateName(), Next: next, Sent: Sent{BreakerFrom: e.breaker.stateName()},
 	})
 	if c.attempts == 0 {
 		c.result.Class = llm.BreakerOpen
@@ -208,10 +287,11 @@ func (c *asking) refused(p *provider, e *endpoint, next Next) {
 // the attempt panics or its goroutine ends.
 func (c *asking) send(ctx context.Context, a *attempt, permit *permit, netProbe bool) {
 	c.attempts++
+	c.result.Requests++
 	if a.p.Local {
 		c.local++
 	}
-	q := c.call.Compose(Shape{Half: c.half, Reply: c.reply, Repair: c.repair})
+	q := c.call.Compose(Shape{Half: a.half, Reply: c.reply, Repair: c.repair})
 	a.p.mu.Lock()
 	q.Caps = a.p.caps
 	a.p.mu.Unlock()
@@ -232,6 +312,9 @@ func (c *asking) send(ctx context.Context, a *attempt, permit *permit, netProbe 
 	}()
 	reply, err := a.e.Asker.Ask(ctx, q)
 	a.reply = reply
+	if reply.Status == http.StatusOK { // what broke off behind it was thought, and is billed, all the same
+		c.result.Spent += reply.Prompt + reply.Completion
+	}
 	a.class = llm.OK
 	if err != nil {
 		f, ok := errors.AsType[*llm.AttemptError](err)
@@ -255,12 +338,12 @@ func (c *asking) send(ctx context.Context, a *attempt, permit *permit, netProbe 
 }
 
 func (c *asking) judge(a *attempt) {
-	c.result.Spent += a.reply.Prompt + a.reply.Completion
-	repair, ok := c.call.Judge(a.reply.Content, c.half)
+	a.judged = true
+	repair, ok := c.call.Judge(a.reply.Content, a.half)
 	if ok {
 		c.result.Class, c.result.Detail = llm.OK, ""
 		c.result.Provider, c.result.Endpoint, c.result.Model = a.p.Name, a.e.URL, a.reply.Model
-		c.result.RequestID, c.result.Half = a.reply.RequestID, c.half
+		c.result.RequestID, c.result.Half = a.reply.RequestID, a.half
 		c.result.Prompt, c.result.Complete = a.reply.Prompt, a.reply.Completion
 		return
 	}
@@ -282,7 +365,7 @@ func (c *asking) learn(a *attempt, netProbe bool, outcome llm.Outcome) {
 		r.net.done(a.e.Host, now, netProbe, outcome == llm.Alive || a.reply.Status != 0, dial)
 	}
 	if outcome == llm.Alive {
-		r.slots.grow()
+		a.p.slots.grow()
 		if a.class == llm.OK {
 			r.retries.add()
 		}
@@ -295,12 +378,12 @@ func (c *asking) learn(a *attempt, netProbe bool, outcome llm.Outcome) {
 	}
 	switch a.class { //nolint:exhaustive // the others leave nothing behind
 	case llm.NetPersistent:
-		r.slots.shrink()
+		a.p.slots.shrink()
 		a.e.demoted.Store(now + int64(r.limits.Demote))
 	case llm.GatewayTimeout:
 		a.e.demoted.Store(now + int64(r.limits.Demote))
 	case llm.RateLimit:
-		r.slots.shrink()
+		a.p.slots.shrink()
 		a.p.rateLimited(now, a.fault.RetryAfter, r.limits.RateBase)
 	case llm.Server:
 		if a.fault.RetryAfter > 0 {
@@ -324,31 +407,40 @@ func (c *asking) record(a *attempt, next Next, wait time.Duration) {
 		Class: a.class, Status: a.reply.Status, RequestID: a.reply.RequestID, Counted: a.count,
 		Breaker: a.e.breaker.stateName(), BackoffMS: wait.Milliseconds(), TTFBMS: a.reply.TTFB.Milliseconds(),
 		TookMS: a.reply.Took.Milliseconds(), Next: next,
+		Sent: Sent{
+			BreakerFrom: a.from, BytesIn: a.reply.BytesIn, Prompt: a.reply.Prompt, Completion: a.reply.Completion,
+			RetryAfterMS: a.reply.RetryAfter.Milliseconds(), Judged: a.judged,
+		},
 	}
 	if a.fault != nil {
-		d.Code = a.fault.Code
+		d.Code, d.Sent.Param, d.Sent.Message = a.fault.Code, a.fault.Param, a.fault.Message
 	}
 	c.result.Decisions = append(c.result.Decisions, d)
 	if a.class == llm.OK || a.class == llm.ClientAbort { // decide said why it ended
 		return
 	}
 	c.result.Class, c.result.Detail = a.class, c.detail(a)
-	if n := notice(a); n != "" {
+	if n := c.notice(a); n != "" {
 		c.result.Notices = append(c.result.Notices, Notice{Class: a.class, Provider: a.p.Name, Text: n})
 	}
 }
 
 // detail is the one line that says why there is no answer.
-func (*asking) detail(a *attempt) string {
+func (c *asking) detail(a *attempt) string {
+	say := c.r.words
 	switch a.class { //nolint:exhaustive // the others say it themselves
 	case llm.InvalidOutput:
-		return "AI answer discarded (not supported by the capture)"
+		return say.Discarded
 	case llm.ContentFilter:
-		return a.p.Name + " declined to answer"
+		return fmt.Sprintf(say.Declined, a.p.Name)
 	case llm.BadRequest:
-		return fmt.Sprintf("request refused by %s (%d, request id %s)", a.p.Name, a.reply.Status, orNone(a.reply.RequestID))
+		id := a.reply.RequestID
+		if id == "" {
+			id = say.NoID
+		}
+		return fmt.Sprintf(say.Refused, a.p.Name, a.reply.Status, id)
 	}
-	if t := notice(a); t != "" {
+	if t := c.notice(a); t != "" {
 		return t
 	}
 	if a.fault != nil {
@@ -357,35 +449,27 @@ func (*asking) detail(a *attempt) string {
 	return a.p.Name + ": " + string(a.class)
 }
 
-func orNone(s string) string {
-	if s == "" {
-		return "none"
-	}
-	return s
-}
-
 // notice is what the user has to know or to mend, "" for the rest.
-func notice(a *attempt) string {
-	name := a.p.Name
+func (c *asking) notice(a *attempt) string {
+	name, say := a.p.Name, c.r.words
 	switch a.class { //nolint:exhaustive // the others need nobody
 	case llm.Auth:
-		key := a.p.KeyFrom
-		if key == "" {
-			return fmt.Sprintf("provider %s wants a key (%d); name it with api_key_env or api_key_file", name, a.reply.Status)
+		if a.p.KeyFrom == "" {
+			return fmt.Sprintf(say.WantsKey, name, a.reply.Status)
 		}
-		return fmt.Sprintf("provider %s rejects the key in %s (%d)", name, key, a.reply.Status)
+		return fmt.Sprintf(say.RejectsKey, name, a.p.KeyFrom, a.reply.Status)
 	case llm.Billing:
-		return fmt.Sprintf("provider %s: no credit left (%d); asked again in an hour", name, a.reply.Status)
+		return fmt.Sprintf(say.NoCredit, name, a.reply.Status)
 	case llm.NotFound:
-		return fmt.Sprintf("model %s or base URL %s unknown at provider %s (%d)", a.p.Model, a.e.URL, name, a.reply.Status)
+		return fmt.Sprintf(say.NotFound, a.p.Model, a.e.URL, name, a.reply.Status)
 	case llm.TLS:
-		return fmt.Sprintf("certificate of %s not trusted (interception?)", a.e.Host)
+		return fmt.Sprintf(say.NotTrusted, a.e.Host)
 	case llm.Protocol:
-		return a.e.Host + " does not speak the API (captive portal or wrong base URL?)"
+		return fmt.Sprintf(say.NoAPI, a.e.Host)
 	case llm.Local:
-		return fmt.Sprintf("provider %s: configuration: %s", name, a.fault.Message)
+		return fmt.Sprintf(say.Misconfigured, name, a.fault.Message)
 	case llm.Internal:
-		return "internal fault while asking " + name
+		return fmt.Sprintf(say.InternalAt, name)
 	}
 	return ""
 }

@@ -33,14 +33,14 @@ type breaker struct {
 // not probe in step.
 const jitter = 0.2
 
-func newBreaker(name string, l Limits, now func() int64, rnd func() float64) *breaker {
-	b := &breaker{now: now, rand: rnd, open: l.Open, max: l.OpenMax}
+func newBreaker(name string, p Pace, failures uint32, now func() int64, rnd func() float64) *breaker {
+	b := &breaker{now: now, rand: rnd, open: p.Open, max: p.OpenMax}
 	b.cb = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
 		Name:        name,
 		MaxRequests: 1,
 		Interval:    0,          // a window shorter than an answer takes would forget every failure
-		Timeout:     l.Open / 2, // the gate decides; this must be over before it
-		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= l.Failures },
+		Timeout:     p.Open / 2, // the gate decides; this must be over before it
+		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= failures },
 		IsExcluded:  func(err error) bool { return errors.Is(err, errNeutral) },
 		// Runs under gobreaker's mutex: atomics only.
 		OnStateChange: func(_ string, from, to gobreaker.State) { b.changed(from, to) },
@@ -83,6 +83,9 @@ func (b *breaker) allow(now int64) (*permit, error) {
 	}
 	return &permit{done: done, probe: gobreaker.State(b.state.Load()) == gobreaker.StateHalfOpen}, nil
 }
+
+// failures are those in a row; asking for them moves nothing.
+func (b *breaker) failures() int { return int(b.cb.Counts().ConsecutiveFailures) }
 
 func (b *breaker) stateName() string { return gobreaker.State(b.state.Load()).String() }
 

@@ -19,7 +19,7 @@ func one(f Asker, change func(*Limits)) *Router {
 		change(&l)
 	}
 	p := Provider{Name: "A", Model: "m", FirstByte: 15 * time.Second, Targets: []Target{{URL: "https://a", Host: "a", Asker: f}}}
-	return New(l, []Provider{p}, nil, func() float64 { return 0 })
+	return New(l, []Provider{p}, nil, func() float64 { return 0 }, nil)
 }
 
 type askFunc func(ctx context.Context, q llm.Request) (llm.Reply, error)

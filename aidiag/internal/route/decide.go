@@ -17,15 +17,14 @@ func (c *asking) decide(ctx context.Context, a *attempt) (Next, time.Duration) {
 		if a.class == llm.OK {
 			return Done, 0
 		}
-		c.ended(ctx)
-		return Rules, 0
+		return c.ended(ctx, a.others), 0
 	}
 	switch a.class {
 	case llm.OK:
 		return Done, 0
 	case llm.NetTransient:
 		if a.tries == 1 && c.retry(a) {
-			return RetrySame, c.fits(ctx, c.backoff(a.tries))
+			return RetrySame, c.fits(ctx, c.backoff(a))
 		}
 		return a.forward(), 0
 	case llm.Parse:
@@ -90,11 +89,11 @@ func (c *asking) retry(a *attempt) bool {
 }
 
 // backoff is full jitter: everything between nothing and the doubled base.
-func (c *asking) backoff(n int) time.Duration {
+func (c *asking) backoff(a *attempt) time.Duration {
 	const doublings = 30
-	d := c.r.limits.BackoffBase << min(n-1, doublings)
-	if d <= 0 || d > c.r.limits.BackoffCap {
-		d = c.r.limits.BackoffCap
+	d := a.p.pace.BackoffBase << min(a.tries-1, doublings)
+	if d <= 0 || d > a.p.pace.BackoffCap {
+		d = a.p.pace.BackoffCap
 	}
 	return time.Duration(c.r.rand() * float64(d))
 }
@@ -103,7 +102,7 @@ func (c *asking) backoff(n int) time.Duration {
 func (c *asking) left(ctx context.Context, a *attempt) time.Duration {
 	at, ok := ctx.Deadline()
 	if !ok {
-		return c.r.limits.Deadline
+		return a.p.pace.Deadline
 	}
 	return time.Until(at) - min(c.r.limits.MinLeft, a.p.FirstByte)
 }
@@ -119,11 +118,11 @@ func (c *asking) fits(ctx context.Context, d time.Duration) time.Duration {
 
 func (c *asking) server(ctx context.Context, a *attempt) (Next, time.Duration) {
 	asked := a.fault.RetryAfter
-	wait := max(asked, c.backoff(a.tries))
+	wait := max(asked, c.backoff(a))
 	if asked == 0 {
 		wait = c.fits(ctx, wait)
 	}
-	patient := asked <= c.r.limits.Deadline/2 && wait <= max(0, c.left(ctx, a))
+	patient := asked <= a.p.pace.Deadline/2 && wait <= max(0, c.left(ctx, a))
 	if a.tries == 1 && patient && c.retry(a) {
 		return RetrySame, wait
 	}
@@ -146,8 +145,8 @@ func (c *asking) rateLimit(ctx context.Context, a *attempt) (Next, time.Duration
 	if asked == 0 {
 		wait = c.r.limits.RateBase << (a.tries - 1)
 	}
-	short := asked > 0 && asked <= c.r.limits.RateWait && a.tries == 1
-	lonely := !a.others && wait <= c.r.limits.Deadline/2 && a.tries <= alone
+	short := asked > 0 && asked <= a.p.pace.RateWait && a.tries == 1
+	lonely := !a.others && wait <= a.p.pace.Deadline/2 && a.tries <= alone
 	if (short || lonely) && wait <= c.left(ctx, a) && c.retry(a) {
 		return RetrySame, wait
 	}
@@ -170,7 +169,7 @@ func (c *asking) tooLarge(a *attempt) Next {
 		}
 		c.minContext = before
 	}
-	if !c.half && !c.exhausted(a.p) {
+	if !a.half && !c.exhausted(a.p) {
 		c.half = true
 		return RetrySame
 	}

@@ -19,7 +19,7 @@ func two(a1 *fake, change func(*Limits, []Provider)) (*Router, []*fake) {
 	if change != nil {
 		change(&l, ps)
 	}
-	return New(l, ps, nil, func() float64 { return 1 - 1e-9 }), fs
+	return New(l, ps, nil, func() float64 { return 1 - 1e-9 }, nil), fs
 }
 
 // TestPaths is the decision table: who is asked behind which failure, and when.
@@ -157,7 +157,7 @@ func TestEverybodyLimited(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, b := &fake{steps: []step{failsAfter(0, llm.RateLimit, time.Hour)}}, &fake{steps: []step{failsAfter(0, llm.RateLimit, 2*time.Hour)}}
-		r := New(Defaults(), []Provider{provider1("A", a), provider1("B", b)}, nil, nil)
+		r := New(Defaults(), []Provider{provider1("A", a), provider1("B", b)}, nil, nil, nil)
 		before := time.Now()
 		res := do(t, r)
 		if res.Class != llm.RateLimit || res.RetryAt.Sub(before) != time.Hour || time.Since(before) != 0 {
@@ -179,7 +179,7 @@ func TestNetworkGate(t *testing.T) {
 		local := provider1("L", &fake{steps: []step{good}})
 		local.Local = true
 		ps := []Provider{provider1("A", fs[0], fs[1]), provider1("B", fs[2], fs[3])}
-		r := New(Defaults(), ps, nil, nil)
+		r := New(Defaults(), ps, nil, nil, nil)
 		if res := do(t, r); path(res) != "A1 A2 " || !r.Paused() || !r.Status().NetDown {
 			t.Errorf("path %s, want two attempts and the gate closed", path(res))
 		}
@@ -195,7 +195,7 @@ func TestNetworkGate(t *testing.T) {
 			t.Errorf("got %+v", res)
 		}
 
-		r = New(Defaults(), append(ps[:1:1], local), nil, nil)
+		r = New(Defaults(), append(ps[:1:1], local), nil, nil, nil)
 		fs[0].steps, fs[1].steps = []step{refused()}, []step{refused()}
 		if res := do(t, r); path(res) != "A1 A2 L1 " || res.Class != llm.OK {
 			t.Errorf("path %s, want the local one to answer", path(res))
@@ -216,7 +216,7 @@ func TestNeverFromLocalToCloud(t *testing.T) {
 		local := provider1("L", &fake{steps: []step{refused()}})
 		local.Local = true
 		cloud := &fake{steps: []step{good}}
-		r := New(Defaults(), []Provider{local, provider1("C", cloud)}, nil, nil)
+		r := New(Defaults(), []Provider{local, provider1("C", cloud)}, nil, nil, nil)
 		if res := do(t, r); res.Class != llm.NetPersistent || len(cloud.asked) != 0 {
 			t.Errorf("got %+v", res)
 		}
@@ -354,7 +354,7 @@ func TestQuotaAndInterrupt(t *testing.T) {
 				return errors.New("60 requests an hour are used up")
 			}
 			return nil
-		}, nil)
+		}, nil, nil)
 		do(t, r)
 		spent = true
 		if res := do(t, r); res.Class != llm.Quota || len(f.asked) != 1 {

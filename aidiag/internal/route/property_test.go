@@ -80,16 +80,19 @@ func (w *world) asker(provider string) Asker {
 	})
 }
 
+// check looks at a call that took so long from its first slot on.
 func (w *world) check(c *Call, res Result, took time.Duration, l Limits) {
 	w.t.Helper()
-	if took > l.Deadline {
-		w.t.Errorf("%s took %v, more than its budget", c.Case, took)
-	}
 	left := map[string]bool{}
-	last, sent := "", 0
+	last, sent, local := "", 0, 0
+	budget := l.Deadline
 	for i, d := range res.Decisions {
 		if d.Class != llm.BreakerOpen {
 			sent++
+			if d.Provider == localProvider {
+				local++
+				budget = l.Local.Deadline
+			}
 		}
 		if d.Endpoint != last {
 			if left[d.Endpoint] {
@@ -102,10 +105,15 @@ func (w *world) check(c *Call, res Result, took time.Duration, l Limits) {
 			w.t.Errorf("answered but goes on: %+v", d)
 		}
 	}
-	if sent > l.Attempts {
-		w.t.Errorf("%s made %d attempts", c.Case, sent)
+	if sent > l.Attempts || local > l.Local.Attempts {
+		w.t.Errorf("%s made %d attempts, %d of them local", c.Case, sent, local)
+	}
+	if took > budget {
+		w.t.Errorf("%s took %v, more than its budget", c.Case, took)
 	}
 }
+
+const localProvider = "C"
 
 // TestRandomFaults: whatever fails in whatever order, a call stays within its
 // attempts and its time, never goes back, never asks before it was invited, never
@@ -130,14 +138,15 @@ func randomRound(t *testing.T, seed uint64) {
 	l.Waiting = 4
 	var ps []Provider
 	for i := range 1 + w.rnd.IntN(3) {
-		p := Provider{Name: string(rune('A' + i)), Model: "m", FirstByte: 15 * time.Second, Local: i == 2, Context: w.rnd.IntN(3) * 1000}
+		p := Provider{Name: string(rune('A' + i)), Model: "m", FirstByte: 15 * time.Second, Context: w.rnd.IntN(3) * 1000}
+		p.Local = p.Name == localProvider
 		for j := range 1 + w.rnd.IntN(3) {
 			u := fmt.Sprintf("%s%d", p.Name, j)
 			p.Targets = append(p.Targets, Target{URL: u, Host: u, Asker: w.asker(p.Name)})
 		}
 		ps = append(ps, p)
 	}
-	r := New(l, ps, nil, nil)
+	r := New(l, ps, nil, nil, nil)
 	plan := rand.New(rand.NewPCG(seed, 2)) // of this goroutine alone
 	var wg sync.WaitGroup
 	for i := range 60 {
@@ -145,7 +154,13 @@ func randomRound(t *testing.T, seed uint64) {
 		if plan.IntN(4) == 0 {
 			time.AfterFunc(time.Duration(plan.IntN(30000))*time.Millisecond, cancel)
 		}
-		c := &Call{Case: strconv.Itoa(i), Compose: func(Shape) llm.Request { return llm.Request{} }}
+		var began time.Time // of the first attempt
+		c := &Call{Case: strconv.Itoa(i), Compose: func(Shape) llm.Request {
+			if began.IsZero() {
+				began = time.Now()
+			}
+			return llm.Request{}
+		}}
 		c.Judge = func(content string, _ bool) (string, bool) {
 			if content != "good" && content != "bad" {
 				t.Errorf("a part was judged as an answer: %q", content)
@@ -154,14 +169,16 @@ func randomRound(t *testing.T, seed uint64) {
 		}
 		wg.Go(func() {
 			defer cancel()
-			before := time.Now()
 			res := r.Do(ctx, c)
-			w.check(c, res, time.Since(before), l)
+			if began.IsZero() {
+				began = time.Now()
+			}
+			w.check(c, res, time.Since(began), l)
 		})
 		time.Sleep(time.Duration(plan.IntN(8000)) * time.Millisecond)
 	}
 	wg.Wait()
-	if w.most > l.MaxParallel {
+	if w.most > l.MaxParallel+l.Local.MaxParallel {
 		t.Errorf("%d requests at once, limit %d", w.most, l.MaxParallel)
 	}
 	if st := r.Status(); st.InUse != 0 || st.Waiting != 0 {

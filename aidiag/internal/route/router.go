@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"netwhy/aidiag/internal/llm"
+	"netwhy/aidiag/internal/words"
 )
 
 // Asker asks one endpoint once; its error is an *llm.AttemptError.
@@ -32,44 +33,60 @@ type Provider struct {
 	Context     int    // tokens that its model takes; 0: unknown
 	Caps        llm.Caps
 	FirstByte   time.Duration // its limit for the first byte
+	Deadline    time.Duration // of a call, when this provider ends it; 0: its pace's
 	Targets     []Target
+}
+
+// Pace is how hard a kind of provider is asked. Every field must be set.
+type Pace struct {
+	Deadline      time.Duration // of one call, all attempts, those at providers before it included
+	Attempts      int           // of one call, over all endpoints
+	Open, OpenMax time.Duration // first and longest open time of a breaker
+	BackoffBase   time.Duration
+	BackoffCap    time.Duration
+	RateWait      time.Duration // longest Retry-After that is waited out while another provider is usable
+	Concurrency   int           // requests under way, at start
+	MaxParallel   int           // at most
 }
 
 // Limits bound a call and the run. Every field must be set; see Defaults.
 type Limits struct {
-	Deadline      time.Duration // of one call, all attempts
-	Attempts      int           // of one call, over all endpoints
-	LocalAttempts int           // of these, at local providers
-	Failures      uint32        // in a row, that trip a breaker
-	Open, OpenMax time.Duration // first and longest open time
-	BackoffBase   time.Duration
-	BackoffCap    time.Duration
-	RateWait      time.Duration // longest Retry-After that is waited out while another provider is usable
-	RateBase      time.Duration // cooldown after a 429 without Retry-After, doubled each time
-	Demote        time.Duration
-	BillingPause  time.Duration
-	NetWindow     time.Duration
-	NetClosed     time.Duration
-	MinLeft       time.Duration // no attempt starts with less than min(this, FirstByte) left
-	ProbeByte     time.Duration // least limit for the first byte of a probe
-	Proof         time.Duration // an attempt this long without a byte counts even if the deadline ended it
-	Concurrency   int           // requests under way, at start
-	MaxParallel   int           // at most
-	Waiting       int           // callers that may wait for a slot
-	RetryTokens   int64
+	Pace                       // of providers in the cloud, which share their slots
+	Local        Pace          // of each provider of this machine or network
+	Failures     uint32        // in a row, that trip a breaker
+	RateBase     time.Duration // cooldown after a 429 without Retry-After, doubled each time
+	Demote       time.Duration
+	BillingPause time.Duration
+	NetWindow    time.Duration
+	NetClosed    time.Duration
+	MinLeft      time.Duration // no attempt starts with less than min(this, FirstByte) left
+	ProbeByte    time.Duration // least limit for the first byte of a probe
+	Proof        time.Duration // an attempt this long without a byte counts even if the deadline ended it
+	Waiting      int           // callers that may wait for a slot
+	RetryTokens  int64
+	WholeTokens  int // that a whole case takes of a model's context, its answer included
 }
 
-// Defaults returns the limits of the specification.
+// Defaults returns the limits of the specification. A local server answers slowly
+// while it loads its model, has one processor to think with, and is back soon
+// behind a restart.
 func Defaults() Limits {
 	return Limits{
-		Deadline: 60 * time.Second, Attempts: 6, LocalAttempts: 3,
-		Failures: 3, Open: 15 * time.Second, OpenMax: 30 * time.Second,
-		BackoffBase: 300 * time.Millisecond, BackoffCap: 10 * time.Second,
-		RateWait: 2500 * time.Millisecond, RateBase: time.Second,
+		Pace: Pace{
+			Deadline: 60 * time.Second, Attempts: 6, Open: 15 * time.Second, OpenMax: 30 * time.Second,
+			BackoffBase: 300 * time.Millisecond, BackoffCap: 10 * time.Second, RateWait: 2500 * time.Millisecond,
+			Concurrency: 2, MaxParallel: 4,
+		},
+		Local: Pace{
+			Deadline: 180 * time.Second, Attempts: 3, Open: 5 * time.Second, OpenMax: 30 * time.Second,
+			BackoffBase: 200 * time.Millisecond, BackoffCap: 5 * time.Second,
+			Concurrency: 1, MaxParallel: 1,
+		},
+		Failures: 3, RateBase: time.Second,
 		Demote: 30 * time.Second, BillingPause: time.Hour,
 		NetWindow: 5 * time.Second, NetClosed: 10 * time.Second,
 		MinLeft: 3 * time.Second, ProbeByte: 5 * time.Second, Proof: 5 * time.Second,
-		Concurrency: 2, MaxParallel: 4, Waiting: 8, RetryTokens: 100,
+		Waiting: 8, RetryTokens: 100,
 	}
 }
 
@@ -82,7 +99,8 @@ type Router struct {
 	rand      func() float64
 	quota     func() error
 	net       *netGate
-	slots     *bulkhead
+	slots     []*bulkhead // that of the cloud, if there is any, and one of each local provider
+	words     *words.Words
 	retries   tokens
 	count     counters
 
@@ -94,6 +112,8 @@ const never = math.MaxInt64 // until the configuration changes
 
 type provider struct {
 	Provider
+	pace       Pace
+	slots      *bulkhead
 	endpoints  []*endpoint
 	cooldown   atomic.Int64 // until then
 	quarantine atomic.Int64
@@ -113,30 +133,45 @@ type endpoint struct {
 }
 
 // New makes a router. quota is asked before each request; nil: no limit. rnd
-// returns numbers in [0, 1); nil: random ones.
-func New(l Limits, providers []Provider, quota func() error, rnd func() float64) *Router {
+// returns numbers in [0, 1); nil: random ones. w are the words for people; nil:
+// English.
+func New(l Limits, providers []Provider, quota func() error, rnd func() float64, w *words.Words) *Router {
 	if rnd == nil {
 		rnd = rand.Float64
 	}
 	if quota == nil {
 		quota = func() error { return nil }
 	}
-	r := &Router{
-		limits: l, start: time.Now(), rand: rnd, quota: quota,
-		net: newNetGate(l.NetWindow, l.NetClosed), slots: newBulkhead(l.Concurrency, l.MaxParallel, l.Waiting),
+	if w == nil {
+		w = words.In("en")
 	}
+	r := &Router{limits: l, start: time.Now(), rand: rnd, quota: quota, words: w, net: newNetGate(l.NetWindow, l.NetClosed)}
 	r.retries.most = l.RetryTokens
 	r.retries.left.Store(l.RetryTokens)
+	var cloud *bulkhead
 	local := false
 	for _, p := range providers {
 		if local && !p.Local {
 			continue // never from local to cloud by itself
 		}
 		local = local || p.Local
-		q := &provider{Provider: p, caps: p.Caps, context: p.Context}
+		q := &provider{Provider: p, pace: l.Pace, caps: p.Caps, context: p.Context}
+		if p.Local {
+			q.pace = l.Local
+		}
+		if p.Deadline > 0 {
+			q.pace.Deadline = p.Deadline
+		}
+		if q.slots = cloud; cloud == nil || p.Local {
+			q.slots = newBulkhead(q.pace.Concurrency, q.pace.MaxParallel, l.Waiting)
+			r.slots = append(r.slots, q.slots)
+		}
+		if !p.Local {
+			cloud = q.slots
+		}
 		q.why.Store(llm.OK)
 		for _, t := range p.Targets {
-			q.endpoints = append(q.endpoints, &endpoint{Target: t, breaker: newBreaker(t.URL, l, r.now, rnd)})
+			q.endpoints = append(q.endpoints, &endpoint{Target: t, breaker: newBreaker(t.URL, q.pace, l.Failures, r.now, rnd)})
 		}
 		r.providers = append(r.providers, q)
 	}
@@ -232,6 +267,7 @@ type Result struct {
 	RequestID string
 	Prompt    int // tokens of the attempt that answered
 	Complete  int
+	Requests  int       // sent
 	Spent     int       // tokens of all attempts that cost some
 	RetryAt   time.Time // earliest moment at which asking may work again; zero: now or never
 	Half      bool      // the evidence was shortened
@@ -268,6 +304,20 @@ type Decision struct {
 	TTFBMS    int64     `json:"ttfb_ms"`
 	TookMS    int64     `json:"duration_ms"`
 	Next      Next      `json:"next"`
+
+	Sent Sent `json:"-"` // for the log
+}
+
+// Sent is what the log says of an attempt besides its decision.
+type Sent struct {
+	BreakerFrom  string // state before the attempt
+	BytesIn      int64
+	Prompt       int // tokens
+	Completion   int
+	RetryAfterMS int64
+	Param        string // request field that the provider names
+	Message      string // the provider's, at most 200 bytes, keys masked
+	Judged       bool   // a whole answer came and was looked at
 }
 
 // Notice is something that the user has to know or to mend.
@@ -287,18 +337,7 @@ func (r *Router) Do(ctx context.Context, call *Call) Result {
 		r.count.paused.Add(1)
 		return Result{Class: llm.BreakerOpen, RetryAt: r.at(r.paused.Load())}
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, r.limits.Deadline, ErrBudget)
-	defer cancel()
 	c := &asking{r: r, call: call}
-	if err := r.slots.acquire(ctx); err != nil {
-		if errors.Is(err, errBusy) {
-			r.count.busy.Add(1)
-			return Result{Class: llm.Busy, Detail: "too many questions at once"}
-		}
-		c.ended(ctx)
-		return c.result
-	}
-	defer r.slots.release()
 	c.providers(ctx)
 	if c.result.Class != llm.OK {
 		c.result.RetryAt = r.RetryAt()

@@ -35,6 +35,7 @@ type EndpointStatus struct {
 	Until    time.Time // nothing is sent before; zero: at once
 	Why      llm.Class // what holds the provider back: rate_limit, auth, ...; "" nothing
 	Trips    int64
+	Failures int           // in a row, as its breaker counts them
 	TTFB     time.Duration // moving average; 0: unknown
 }
 
@@ -48,7 +49,7 @@ type Status struct {
 	Failures  int64 // counted by breakers
 	InUse     int
 	Waiting   int
-	Parallel  int // the present limit
+	Parallel  int // the present limit of requests under way
 	Tokens    int64
 	NetDown   bool // the network gate is closed
 }
@@ -61,7 +62,10 @@ func (r *Router) Status() Status {
 		Retries: r.count.retries.Load(), Failures: r.count.failures.Load(), Tokens: r.retries.left.Load(),
 		NetDown: r.net.blockedUntil(now) > 0,
 	}
-	s.InUse, s.Waiting, s.Parallel = r.slots.use()
+	for _, b := range r.slots {
+		inUse, waiting, limit := b.use()
+		s.InUse, s.Waiting, s.Parallel = s.InUse+inUse, s.Waiting+waiting, s.Parallel+limit
+	}
 	r.count.mu.Lock()
 	maps.Copy(s.Attempts, r.count.classes)
 	r.count.mu.Unlock()
@@ -70,7 +74,7 @@ func (r *Router) Status() Status {
 		for _, e := range p.endpoints {
 			st := EndpointStatus{
 				Provider: p.Name, Endpoint: e.URL, Model: p.Model, State: e.breaker.stateName(),
-				Trips: e.breaker.trips.Load(), TTFB: time.Duration(e.ttfb.Load()),
+				Trips: e.breaker.trips.Load(), Failures: e.breaker.failures(), TTFB: time.Duration(e.ttfb.Load()),
 			}
 			if until := max(hold, e.breaker.gate.Load()); until > now {
 				st.Until = r.at(until)

@@ -37,6 +37,8 @@ type Loaded struct {
 	Searched []string          // where a file was looked for
 	Origin   map[string]string // path of each value that is not the default: "FILE:LINE" or "$NAME"
 	Warnings []string          // what is odd and kept nothing from working
+
+	remarks map[string]string // by path of a value: what Show says behind its origin
 }
 
 // maxFile bounds the configuration file.

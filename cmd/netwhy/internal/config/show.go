@@ -12,7 +12,8 @@ import (
 )
 
 // Show writes the effective configuration as a file that netwhy reads, each
-// value with where it came from. Secrets mask themselves: their types'
+// value with where it came from. What depends on the kind of AI provider is a
+// comment, as in a file that leaves it open. Secrets mask themselves: their types'
 // MarshalText does.
 func (l *Loaded) Show(w io.Writer) error {
 	var b strings.Builder
@@ -22,7 +23,9 @@ func (l *Loaded) Show(w io.Writer) error {
 	default:
 		fmt.Fprintf(&b, "# no file; looked for %s\n", strings.Join(l.Searched, ", "))
 	}
-	if err := l.show(&b, reflect.ValueOf(&l.Config).Elem(), "", ""); err != nil {
+	shown := *l
+	shown.AI, shown.remarks = l.AI.Shown()
+	if err := shown.show(&b, reflect.ValueOf(&shown.Config).Elem(), "", ""); err != nil {
 		return err
 	}
 	_, err := io.WriteString(w, b.String())
@@ -47,6 +50,9 @@ func (l *Loaded) show(b *strings.Builder, v reflect.Value, path, indent string) 
 			text, err := scalarText(f)
 			if err != nil {
 				return fmt.Errorf("show %s: %w", at, err)
+			}
+			if l.remarks[at] != "" { // as a value it would hold for all
+				key = "# " + key
 			}
 			l.line(b, indent+key+": "+text, at)
 		case f.Kind() == reflect.Struct:
@@ -92,7 +98,11 @@ func (l *Loaded) showList(b *strings.Builder, v reflect.Value, path, indent, key
 const originColumn = 36
 
 func (l *Loaded) line(b *strings.Builder, text, path string) {
-	fmt.Fprintf(b, "%-*s # %s\n", originColumn, text, l.originOf(path))
+	remark := l.originOf(path)
+	if more := l.remarks[path]; more != "" {
+		remark += "; " + more
+	}
+	fmt.Fprintf(b, "%-*s # %s\n", originColumn, text, remark)
 }
 
 // scalarText writes one value so that it reads back as itself.

@@ -12,6 +12,7 @@ import (
 	"netwhy/aidiag"
 	"netwhy/analyze"
 	"netwhy/analyze/finding"
+	"netwhy/cmd/netwhy/internal/config"
 	"netwhy/cmd/netwhy/internal/report"
 	"netwhy/cmd/netwhy/internal/terminal"
 	"netwhy/rules"
@@ -63,8 +64,8 @@ func cases(res *analyze.Result, said []diagnosis.Diagnosis, least finding.Severi
 
 // addAI adds to the report what the model said. The diagnoses of the rules stay
 // as they are, where they are.
-func addAI(r *report.Report, a *assembler, answers []aidiag.Answer) {
-	s := aidiag.Summarize(answers)
+func addAI(r *report.Report, a *assembler, answers []aidiag.Answer, lang config.Lang) {
+	s := aidiag.Summarize(answers, string(lang))
 	ai := &report.AI{
 		State: string(s.State), Reason: s.Reason, Provider: s.Provider, Endpoint: s.Endpoint, Model: s.Model,
 		Tokens:         report.AITokens{Prompt: s.Tokens.Prompt, Completion: s.Tokens.Completion},
@@ -105,7 +106,10 @@ func addAI(r *report.Report, a *assembler, answers []aidiag.Answer) {
 }
 
 // off is the section "ai" of a run in which nobody was to be asked.
-func off(reason string) *report.AI {
+func off(reason string, lang config.Lang) *report.AI {
+	if lang == config.Chinese {
+		reason = map[string]string{reasonOffline: "离线", reasonInterrupted: "已中断"}[reason]
+	}
 	return &report.AI{State: string(aidiag.Off), Reason: reason, RejectedClaims: []any{}, Decisions: []any{}, Notices: []string{}}
 }
 

@@ -151,13 +151,13 @@ func (c *liveRun) addAnswers(r *report.Report, a *assembler) {
 	case !c.opt.Diagnose:
 		return
 	case b.engine == nil:
-		r.AI = off(reasonOffline)
+		r.AI = off(reasonOffline, c.opt.Lang)
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a.said = c.mon.diagnoses.number // ids that no diagnosis had
-	addAI(r, a, b.heard)
+	addAI(r, a, b.heard, c.opt.Lang)
 }
 
 // alert tells those outside of a diagnosis that is new or worse.

@@ -187,11 +187,11 @@ func consult(ctx context.Context, w World, opt *Options, set *rules.Set, outs *o
 		return nil
 	}
 	if opt.Offline {
-		r.AI = off(reasonOffline)
+		r.AI = off(reasonOffline, opt.Lang)
 		return nil
 	}
 	if r.Interrupted != "" {
-		r.AI = off(reasonInterrupted)
+		r.AI = off(reasonInterrupted, opt.Lang)
 		return nil
 	}
 	e, err := engine(w, opt, set.Codes(), publicCauses(set)...)
@@ -199,6 +199,6 @@ func consult(ctx context.Context, w World, opt *Options, set *rules.Set, outs *o
 		return err
 	}
 	outs.early(r)
-	addAI(r, a, e.AskAll(ctx, cases(a.res, said, opt.MinSeverity)))
+	addAI(r, a, e.AskAll(ctx, cases(a.res, said, opt.MinSeverity)), opt.Lang)
 	return nil
 }
