@@ -26,6 +26,10 @@ const (
 	// MAX_MULTICAST_SOLICIT and RETRANS_TIMER; Linux does the same for ARP). A
 	// question or two at the end of a capture prove nothing.
 	unansweredAsks = 3
+	// Of a capture in which nothing at all was answered, one question tells as well,
+	// when this much time passed after it: some hosts ask once for each packet that
+	// they have (RFC 1122, 2.3.2.1, allows one question a second).
+	aloneFor = second
 	// and they took at least this long: three frames at once are one question
 	// seen three times.
 	unansweredSpan = 1_500_000_000
@@ -54,6 +58,7 @@ func Neighbours() Spec {
 		{Name: "duration_seconds", Merge: finding.Max, Doc: "from the first to the last of them"},
 		{Name: "routes", Merge: finding.Max, Doc: "1 when it is, or likely is, the router of who asks"},
 		{Name: "v6", Doc: "1 for Neighbor Discovery, 0 for ARP"},
+		{Name: "alone", Merge: finding.Max, Doc: "1 when nobody in the capture was answered by anybody"},
 	}
 	return Spec{
 		Name: "neighbours", Doc: "ARP and Neighbor Discovery: absent hosts, addresses with two owners, forged claims",
@@ -63,7 +68,7 @@ func Neighbours() Spec {
 		Codes: []finding.Def{
 			{
 				Code: NoNeighbour, Severity: finding.Notice, Metrics: asks,
-				Doc: "A host was asked for by ARP or neighbor solicitation at least three times over 1.5 s and never answered in the capture (RFC 4861, 7.2.2). The finding's host is the one asked for.",
+				Doc: "A host was asked for by ARP or neighbor solicitation at least three times over 1.5 s and never answered in the capture (RFC 4861, 7.2.2); fewer questions are told where nothing else was answered either. The finding's host is the one asked for.",
 			},
 			{
 				Code: NeighbourStopped, Severity: finding.Warning, Metrics: asks,
@@ -109,6 +114,8 @@ type neighbours struct {
 	macs   map[[6]byte]*station
 	asking map[netip.Addr]int  // absent addresses that a host asked for
 	hop    map[[6]byte][6]byte // station by which a host reaches others
+	heard  bool                // somebody was answered
+	latest int64               // time of the latest that was heard of
 }
 
 // neighbour is what is known of one address.
@@ -135,6 +142,7 @@ type claim struct {
 	forged      uint64  // answers that nobody had asked for
 	took        bool    // a host's packets went to this station since then,
 	from        [6]byte // and to this one before
+	asks        bool    // the station asks for the address: it is not its own
 	ev          finding.Evidence
 }
 
@@ -149,7 +157,12 @@ const maxClaims = 8
 
 // Event takes questions, claims, and who is reached through which station.
 func (n *neighbours) Event(_ *Out, e *proto.Event) {
+	n.latest = max(n.latest, e.Time)
 	switch b := e.Body.(type) {
+	case *proto.Lease:
+		if x := n.at[b.Address]; x != nil && (b.Op == proto.LeaseOffer || b.Op == proto.LeaseAck) {
+			x.answeredAt(e.Time) // the server had asked whether the address is free
+		}
 	case *proto.Neighbour:
 		if !b.Copy {
 			n.said(e, b)
@@ -225,6 +238,11 @@ func (n *neighbours) said(e *proto.Event, b *proto.Neighbour) {
 		if len(x.askers) < maxClaims {
 			x.askers[b.From] = struct{}{}
 		}
+		mine := func(c claim) bool { return c.mac == b.By && e.Time-c.last < claimsOverlap }
+		if i := slices.IndexFunc(x.claims, mine); i >= 0 && b.From != b.IP {
+			x.claims[i].asks = true
+			x.claims[i].ev.Add(e.Frame, e.Time)
+		}
 		if b.From.IsValid() { // who asks tells its own address too
 			n.claimed(e, b.From, b.By, false)
 		}
@@ -241,6 +259,7 @@ func (n *neighbours) said(e *proto.Event, b *proto.Neighbour) {
 			unasked = false
 		}
 		n.claimed(e, b.IP, b.MAC, unasked)
+		n.heard = true
 		x.answeredAt(e.Time)
 	case proto.Announces:
 		if x.probed.Count > 0 && x.prober != b.MAC && e.Time-x.probed.End < answerWithin {
@@ -294,8 +313,11 @@ func (n *neighbours) claimed(e *proto.Event, ip netip.Addr, mac [6]byte, unasked
 	}
 }
 
-// Conn does nothing: neighbours tell it all.
-func (*neighbours) Conn(*Out, *conn.Summary) {}
+// Conn notes whether anybody was answered at all.
+func (n *neighbours) Conn(_ *Out, c *conn.Summary) {
+	n.latest = max(n.latest, c.Stop)
+	n.heard = n.heard || c.Client.Packets > 0 && c.Server.Packets > 0
+}
 
 // End judges each address.
 func (n *neighbours) End(o *Out) {
@@ -337,7 +359,8 @@ func (n *neighbours) End(o *Out) {
 func (x *neighbour) absent() bool { return x.open.Count > 0 }
 
 func (n *neighbours) silent(o *Out, ip netip.Addr, x *neighbour) {
-	if x.open.Count < unansweredAsks || x.open.End-x.open.Start < unansweredSpan {
+	alone := !n.heard && len(x.claims) == 0 && n.latest-x.open.End >= aloneFor
+	if !alone && (x.open.Count < unansweredAsks || x.open.End-x.open.Start < unansweredSpan) {
 		return
 	}
 	code, severity := NoNeighbour, finding.Notice
@@ -348,7 +371,7 @@ func (n *neighbours) silent(o *Out, ip netip.Addr, x *neighbour) {
 		Code: code, Severity: severity, Host: ip, Evidence: x.open,
 		Values: []finding.Value{
 			finding.Text(x.asker.String()), finding.Num(x.open.Count), finding.Num(len(x.askers)),
-			finding.Num(float64(x.open.End-x.open.Start) / 1e9), flag(n.routes(ip, x)), flag(x.v6),
+			finding.Num(float64(x.open.End-x.open.Start) / 1e9), flag(n.routes(ip, x)), flag(x.v6), flag(alone),
 		},
 	})
 }
@@ -442,13 +465,16 @@ func (n *neighbours) forges(ip netip.Addr, x *neighbour, c *claim) (owner string
 	if c.took && !virtual(c.from) {
 		return text(c.from), true
 	}
-	if c.forged < forgedAnswers {
+	if c.forged < forgedAnswers && !c.asks {
 		return "", false
 	}
 	for i := range x.claims {
 		if x.claims[i].mac != c.mac && x.claims[i].forged < forgedAnswers {
 			return text(x.claims[i].mac), true
 		}
+	}
+	if c.asks {
+		return "", true
 	}
 	for other := range s.ips {
 		y := n.at[other]

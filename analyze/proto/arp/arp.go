@@ -4,12 +4,17 @@
 package arp
 
 import (
+	"encoding/binary"
 	"net/netip"
 
 	"netwhy/analyze/decode"
+	"netwhy/analyze/finding"
 	"netwhy/analyze/flow"
 	"netwhy/analyze/proto"
 )
+
+// Malformed is reported for lengths that cannot be.
+const Malformed finding.Code = "arp.malformed"
 
 const etherType = 0x0806
 
@@ -19,6 +24,16 @@ func Spec() proto.Spec {
 		Name: "arp", Doc: "Address Resolution Protocol, RFC 826 and RFC 5227",
 		Carrier: proto.Link, Numbers: []uint16{etherType},
 		New: func() proto.Analyzer { return analyzer{} },
+		Codes: []finding.Def{{
+			Code: Malformed, Severity: finding.Notice,
+			Doc: "An ARP packet for Ethernet and IPv4 gives other lengths of the addresses than 6 and 4 bytes (RFC 826): what follows is read from where no address is.",
+			Metrics: []finding.Metric{
+				{Name: "mac", Text: true, Doc: "station that sent the frame"},
+				{Name: "hardware_length", Doc: "length of hardware addresses that it gives"},
+				{Name: "protocol_length", Doc: "length of protocol addresses that it gives"},
+				{Name: "packets", Merge: finding.Sum, Doc: "such packets"},
+			},
+		}},
 	}
 }
 
@@ -34,6 +49,7 @@ func (analyzer) Data(s *proto.Scope, _ flow.Dir, b []byte) (int, error) {
 	p := s.Packet()
 	m, ok := decode.ARPFields(s.Bytes(), p)
 	if !ok {
+		odd(s, p, b)
 		s.Malformed("not a complete ARP packet for IPv4")
 		return len(b), nil
 	}
@@ -57,6 +73,20 @@ func (analyzer) Data(s *proto.Scope, _ flow.Dir, b []byte) (int, error) {
 	}
 	s.Publish(&n)
 	return len(b), nil
+}
+
+// odd reports a packet for Ethernet and IPv4 whose address lengths are not theirs.
+func odd(s *proto.Scope, p *decode.Packet, b []byte) {
+	const (
+		fixed    = 8 // bytes up to the addresses
+		ethernet = 1
+		typeIPv4 = 0x0800
+	)
+	if len(b) < fixed || binary.BigEndian.Uint16(b) != ethernet || binary.BigEndian.Uint16(b[2:]) != typeIPv4 || b[4] == 6 && b[5] == 4 {
+		return
+	}
+	src, _, _ := p.MACs(s.Bytes())
+	s.Report(Malformed, finding.Text(proto.MACText(src)), finding.Num(b[4]), finding.Num(b[5]), finding.Num(1))
 }
 
 // Gap does nothing: there is no stream.
