@@ -1,8 +1,10 @@
 package capture
 
 import (
+	"cmp"
 	"context"
 	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -61,8 +63,9 @@ const (
 	blockWait  = 10                     // ms after which the kernel hands out a block that is not full
 	statsEvery = 200 * time.Millisecond // drops are asked for
 	lookEvery  = 250 * time.Millisecond // an interface that went away is looked for
-	holdBack   = 25 * time.Millisecond  // frames of several interfaces wait for one another so long
-	drainLimit = 100 * time.Millisecond // the ring is emptied at the end, but not for ever
+	holdBack   = 60 * time.Millisecond  // frames of several interfaces wait for one another so long: see quietAfter
+	drainLimit = 300 * time.Millisecond // the ring is emptied at the end, but not for ever
+	quietAfter = 60 * time.Millisecond  // no more will come: the kernel closes a block within two of its timer's rounds
 	clockJump  = time.Second            // wall and monotonic clock differ by more: the clock was set, or the machine slept
 	framesEach = 4096                   // frames of a batch at most
 )
@@ -83,9 +86,10 @@ type Live struct {
 	// Of the reading goroutine.
 	number        uint64 // of the last frame
 	cur           *filling
-	slot          filling // where cur points to
-	done          bool    // MaxPackets were read
-	broken        bool    // the clock jumped: the next batch says so
+	slot          filling               // where cur points to
+	done          bool                  // MaxPackets were read
+	broken        bool                  // the clock jumped: the next batch says so
+	fault         atomic.Pointer[error] // a panic that ended the capture
 	clock         clockWatch
 	asked, looked time.Time
 	withSpare     []*port // ports and spare
@@ -115,10 +119,7 @@ func (l *Live) Next(ctx context.Context) (*packet.Batch, error) {
 		if ok {
 			return b, nil
 		}
-		if err := context.Cause(ctx); err != nil {
-			return nil, err
-		}
-		return nil, io.EOF
+		return nil, l.why(ctx)
 	case <-ctx.Done():
 		return l.last(ctx)
 	}
@@ -131,19 +132,41 @@ func (l *Live) last(ctx context.Context) (*packet.Batch, error) {
 	if b, ok := <-l.out; ok { // the reader closes it within drainLimit
 		return b, nil
 	}
-	return nil, context.Cause(ctx)
+	return nil, l.why(ctx)
+}
+
+// why is what ended the capture: a fault of netwhy, else the end of the context,
+// else the end that was asked for.
+func (l *Live) why(ctx context.Context) error {
+	if fault := l.fault.Load(); fault != nil {
+		return *fault
+	}
+	return cmp.Or(context.Cause(ctx), io.EOF)
 }
 
 func (l *Live) start() {
 	if l.opt.Tap != nil {
 		l.group.Go(func() {
 			for b := range l.taps {
-				l.opt.Tap(b)
+				l.tap(b)
 				b.Release()
 			}
 		})
 	}
 	l.group.Go(l.read)
+}
+
+func (l *Live) tap(b *packet.Batch) {
+	defer packet.Rescue("the recording", l.fail)
+	if l.fault.Load() == nil {
+		l.opt.Tap(b)
+	}
+}
+
+// fail ends the capture for a panic in one of its goroutines.
+func (l *Live) fail(err error) {
+	l.fault.CompareAndSwap(nil, &err)
+	l.wake.stop()
 }
 
 // Stop ends the capture as if the source had come to its end: what the kernel
@@ -174,7 +197,7 @@ func (l *Live) Info() Info {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	i := l.info
-	i.Interfaces = append([]Interface(nil), i.Interfaces...)
+	i.Interfaces, i.Losses = slices.Clone(i.Interfaces), slices.Clone(i.Losses)
 	return i
 }
 

@@ -121,6 +121,8 @@ import "C"
 import (
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 	"unsafe"
 
 	"netwhy/capture/packet"
@@ -138,6 +140,9 @@ type port struct {
 	stage *stage // of several interfaces: what waits to be put in order
 
 	lastKernel, lastInterface uint32 // libpcap's counters wrap at 32 bits
+	asked                     int64  // when they were read, ns since 1970
+	taken                     uint32 // frames moved or shed; wraps as libpcap's
+	owed                      int    // at the end: frames that the kernel took and that have not come yet
 }
 
 // openPort opens an interface for reading.
@@ -160,16 +165,24 @@ func openPort(name string, opt *LiveOptions) (*port, error) {
 	if !opt.NoPromisc && name != AnyInterface {
 		C.pcap_set_promisc(p, 1)
 	}
-	if opt.Monitor && C.pcap_set_rfmon(p, 1) != 0 {
-		return fail(&OpenError{Name: name, Reason: "it has no monitor mode", Remedy: "only Wi-Fi interfaces can have one; leave --monitor away"})
+	if opt.Monitor {
+		if rc := int(C.pcap_can_set_rfmon(p)); rc == 0 {
+			return fail(noMonitor(name))
+		} else if rc < 0 && rc != C.PCAP_ERROR { // PCAP_ERROR: it cannot be told before it is tried
+			return fail(activateError(name, rc, C.GoString(C.pcap_geterr(p)), opt))
+		}
+		C.pcap_set_rfmon(p, 1)
 	}
 	if opt.Clock != "" {
 		if err := setClock(p, name, opt.Clock); err != nil {
 			return fail(err)
 		}
 	}
-	if rc := C.pcap_activate(p); rc < 0 {
-		return fail(activateError(name, int(rc), C.GoString(C.pcap_geterr(p))))
+	switch rc := C.pcap_activate(p); {
+	case rc < 0:
+		return fail(activateError(name, int(rc), C.GoString(C.pcap_geterr(p)), opt))
+	case rc == C.PCAP_WARNING_TSTAMP_TYPE_NOTSUP:
+		return fail(noClock(name, opt.Clock, clocks(p)))
 	}
 	if C.pcap_datalink(p) == C.DLT_LINUX_SLL {
 		C.pcap_set_datalink(p, C.DLT_LINUX_SLL2) // with the interface's index; an old libpcap stays with SLL
@@ -183,6 +196,7 @@ func openPort(name string, opt *LiveOptions) (*port, error) {
 	out := &port{
 		name: name, link: linkOf(int(C.pcap_datalink(p))), fd: int(C.pcap_get_selectable_fd(p)),
 		c: (*C.struct_netwhy_port)(C.calloc(1, C.sizeof_struct_netwhy_port)), raw: make([]C.struct_netwhy_frame, framesEach),
+		asked: time.Now().UnixNano(),
 	}
 	out.c.p = p
 	return out, nil
@@ -196,10 +210,33 @@ func setClock(p *C.pcap_t, name, clock string) error {
 	if kind >= 0 && C.pcap_set_tstamp_type(p, kind) == 0 {
 		return nil
 	}
+	return noClock(name, clock, clocks(p))
+}
+
+func noClock(name, clock string, has []string) error {
 	return &OpenError{
 		Name: name, Reason: fmt.Sprintf("it has no time stamps of the type %q", clock),
-		Remedy: `tcpdump -J -i ` + name + ` lists what it has; "host" always works`,
+		Remedy: "it has " + strings.Join(has, ", ") + "; leave --time-stamp-type away for the host's",
 	}
+}
+
+// clocks are libpcap's names of the kinds of time stamp that an interface has.
+func clocks(p *C.pcap_t) []string {
+	var list *C.int
+	n := int(C.pcap_list_tstamp_types(p, &list)) //nolint:gocritic // cgo's rewriting
+	if n <= 0 {
+		return []string{"host"}
+	}
+	defer C.pcap_free_tstamp_types(list)
+	var names []string
+	for _, kind := range unsafe.Slice(list, n) {
+		names = append(names, C.GoString(C.pcap_tstamp_type_val_to_name(kind)))
+	}
+	return names
+}
+
+func noMonitor(name string) error {
+	return &OpenError{Name: name, Reason: "it has no monitor mode", Remedy: "only Wi-Fi interfaces can have one; leave --monitor away"}
 }
 
 func setFilter(p *C.pcap_t, name, filter string) error {
@@ -228,17 +265,20 @@ func linkOf(dlt int) packet.LinkType {
 }
 
 // activateError says in the user's words why an interface cannot be opened.
-func activateError(name string, status int, text string) error {
+func activateError(name string, status int, text string, opt *LiveOptions) error {
 	e := &OpenError{Name: name, Reason: text, Err: &activation{status, text}}
 	switch status {
 	case C.PCAP_ERROR_NO_SUCH_DEVICE:
 		e.Reason, e.Remedy, e.Err = "there is no such interface", "netwhy interfaces lists them", ErrNoInterface
 	case C.PCAP_ERROR_PERM_DENIED, C.PCAP_ERROR_PROMISC_PERM_DENIED:
 		e.Reason, e.Remedy, e.Err = "no permission to open the interface", PermissionRemedy(), ErrPermission
+		if opt.Monitor || opt.Clock != "" { // both change how the interface works, for everybody
+			e.Reason, e.Remedy = "no permission to change how the interface works", permissionRemedy("cap_net_raw,cap_net_admin")
+		}
 	case C.PCAP_ERROR_IFACE_NOT_UP:
 		e.Reason, e.Remedy, e.Err = "the interface is down", "bring it up: sudo ip link set dev "+name+" up", ErrDown
 	case C.PCAP_ERROR_RFMON_NOTSUP:
-		e.Reason, e.Remedy = "it has no monitor mode", "only Wi-Fi interfaces can have one; leave --monitor away"
+		return noMonitor(name)
 	}
 	return e
 }
@@ -260,6 +300,7 @@ func (p *port) take(buf []byte, frames []packet.Frame) ([]byte, []packet.Frame, 
 	used, n := C.size_t(len(buf)), C.int(0)
 	rc := C.netwhy_take(p.c, (*C.u_char)(unsafe.SliceData(buf)), &used, C.size_t(cap(buf)), &p.raw[0], &n, C.int(room))
 	buf = buf[:used]
+	p.count(int(n))
 	for i := range p.raw[:n] {
 		r := &p.raw[i]
 		frames = append(frames, packet.Frame{
@@ -287,7 +328,22 @@ func (p *port) shed(most int) (frames, bytes uint64, err error) {
 	if C.netwhy_shed(p.c, C.int(most), &n, &b) < 0 {
 		err = p.lastError()
 	}
+	p.count(int(n))
 	return uint64(n), uint64(b), err
+}
+
+func (p *port) count(n int) {
+	p.taken += uint32(n)
+	p.owed -= n
+}
+
+// due asks how many frames the kernel has taken that have not come yet. Those
+// from before the filter was set never come: they make the number too large.
+func (p *port) due() {
+	var s C.struct_pcap_stat
+	if p.c != nil && C.pcap_stats(p.c.p, &s) == 0 {
+		p.owed = int(int32(uint32(s.ps_recv) - uint32(s.ps_drop) - p.taken))
+	}
 }
 
 func (p *port) lastError() error { return errors.New(C.GoString(C.pcap_geterr(p.c.p))) }

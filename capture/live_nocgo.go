@@ -15,6 +15,8 @@ type port struct {
 	index uint16
 	link  packet.LinkType
 	fd    int
+	asked int64
+	owed  int
 	away
 	stage *stage
 }
@@ -36,6 +38,7 @@ func (*port) spilled() int                               { return 0 }
 func (*port) shed(int) (frames, bytes uint64, err error) { return 0, 0, errNoLibpcap }
 func (*port) drops() (kernel, nic uint64)                { return 0, 0 }
 func (*port) refilter(string) error                      { return errNoLibpcap }
+func (*port) due()                                       {}
 func (*port) close()                                     {}
 func linkTypeOf(string) string                           { return "" }
 

@@ -99,15 +99,17 @@ func (l *Live) open() error {
 		}
 	}
 	now := time.Now()
-	l.clock.last, l.looked, l.asked = now, now, now
+	l.clock, l.looked, l.asked = newClockWatch(now), now, now
 	return nil
 }
 
 // PermissionRemedy is the line that gives this program the right to capture.
-func PermissionRemedy() string {
+func PermissionRemedy() string { return permissionRemedy("cap_net_raw") }
+
+func permissionRemedy(capabilities string) string {
 	self, err := os.Executable()
 	if err != nil {
 		self = "$(command -v netwhy)"
 	}
-	return "run with sudo, or once: sudo setcap cap_net_raw+ep " + self
+	return "run with sudo, or once: sudo setcap " + capabilities + "+ep " + self
 }

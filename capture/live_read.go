@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"slices"
 	"time"
 
 	"netwhy/capture/packet"
@@ -15,6 +16,7 @@ func (l *Live) read() {
 		}
 		close(l.out)
 	}()
+	defer packet.Rescue("the capture", l.fail) // before Next learns of the end
 	for !l.done {
 		moved := l.round(time.Now())
 		if l.wake.wait(l.waiting(moved), l.pause(moved)) {
@@ -162,9 +164,10 @@ func (l *Live) flush() {
 	}
 	l.mu.Lock()
 	c := &l.info.Counters
-	if spare {
-		c.DroppedQueue += uint64(len(b.Frames))
-	} else {
+	if n := len(b.Frames); spare && n > 0 {
+		c.DroppedQueue += uint64(n)
+		l.info.lost(b.Frames[0].Time, b.Frames[n-1].Time, uint64(n))
+	} else if !spare {
 		l.info.count(b.Frames, false)
 	}
 	b.Counters = *c
@@ -202,33 +205,53 @@ func (l *Live) throwAway() int {
 	}
 	if total > 0 {
 		l.number += total
+		now := time.Now()
 		l.mu.Lock()
 		l.info.Counters.DroppedQueue += total
+		l.info.lost(now.Add(-heartbeat).UnixNano(), now.UnixNano(), total)
 		l.mu.Unlock()
 	}
 	return int(total)
 }
 
-// drain empties the rings at the end, and waits for the block that the kernel
-// still has open.
+// drain empties the rings at the end: all that the kernel had taken when the end
+// was asked for, also in the block that it has not handed out yet. What cannot be
+// moved in time is counted.
 func (l *Live) drain() {
 	began := time.Now()
-	for quiet := false; !l.done; {
+	moved := began
+	for _, p := range l.all() {
+		p.due()
+	}
+	for !l.done {
 		now := time.Now()
 		if now.Sub(began) >= drainLimit {
+			for now.Sub(began) < 2*drainLimit && l.throwAway() > 0 {
+				now = time.Now()
+			}
 			break
 		}
 		if l.round(now) > 0 {
+			moved = now
 			continue
 		}
-		if quiet && !l.held() && now.Sub(began) > 2*blockWait*time.Millisecond {
+		if !l.held() && (l.emptied() || now.Sub(moved) >= quietAfter) {
 			break
 		}
-		quiet = true
 		time.Sleep(time.Millisecond) //nolint:forbidigo // the loop was told to stop: waiting for frames would return at once
 	}
 	l.ask()
 	l.flush()
+}
+
+// emptied reports whether all frames have come that were due.
+func (l *Live) emptied() bool {
+	for _, p := range l.all() {
+		if !p.gone && p.owed > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // ask renews the counters of drops.
@@ -243,6 +266,8 @@ func (l *Live) ask() {
 
 func (l *Live) dropped(p *port) {
 	kernel, nic := p.drops()
+	since := p.asked
+	p.asked = time.Now().UnixNano()
 	if kernel == 0 && nic == 0 {
 		return
 	}
@@ -253,16 +278,42 @@ func (l *Live) dropped(p *port) {
 	i.DroppedInterface += nic
 	l.info.Counters.DroppedKernel += kernel
 	l.info.Counters.DroppedInterface += nic
+	l.info.lost(since, p.asked, kernel+nic)
+}
+
+const (
+	maxLosses = 1000
+	sameLoss  = time.Second // losses that are closer are one
+)
+
+// lost notes frames that were lost between two times.
+func (i *Info) lost(from, to int64, frames uint64) {
+	if n := len(i.Losses); n > 0 && from <= i.Losses[n-1].To+int64(sameLoss) {
+		x := &i.Losses[n-1]
+		x.From, x.To, x.Frames = min(x.From, from), max(x.To, to), x.Frames+frames
+		return
+	}
+	if len(i.Losses) == maxLosses {
+		i.Losses = slices.Delete(i.Losses, 0, 1)
+	}
+	i.Losses = append(i.Losses, Loss{from, to, frames})
 }
 
 // clockWatch tells when the wall clock was set, or the machine slept: the
 // monotonic clock does neither (Go's, on Linux, stands still in a suspension).
-type clockWatch struct{ last time.Time }
+type clockWatch struct {
+	began time.Time
+	wall  int64         // ns, of the latest look
+	mono  time.Duration // since began, of the same
+}
+
+func newClockWatch(now time.Time) clockWatch { return clockWatch{began: now, wall: now.UnixNano()} }
 
 func (c *clockWatch) jumped(now time.Time) bool {
-	wall, mono := now.UnixNano()-c.last.UnixNano(), now.Sub(c.last)
-	c.last = now
-	return apart(time.Duration(wall), mono)
+	wall, mono := now.UnixNano(), now.Sub(c.began)
+	walled, went := time.Duration(wall-c.wall), mono-c.mono
+	c.wall, c.mono = wall, mono
+	return apart(walled, went)
 }
 
 func apart(wall, mono time.Duration) bool { return (wall - mono).Abs() > clockJump }

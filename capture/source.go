@@ -47,6 +47,14 @@ type Info struct {
 
 	Files []FileInfo     // one for each name; empty when live
 	Unfit []*FilterError // link types on which the filter has no meaning: their frames were all left out
+
+	Losses []Loss // live: when frames were lost, oldest first; the latest maxLosses
+}
+
+// Loss is a time in which the capture itself lost frames.
+type Loss struct {
+	From, To int64 // ns since 1970-01-01 UTC
+	Frames   uint64
 }
 
 // Truncated returns the first fault in the order of the files, nil if all were

@@ -88,6 +88,9 @@ func again(t *testing.T) *exec.Cmd {
 		refuse(t, "network namespaces need root")
 	}
 	cmd.Env = append(os.Environ(), inside+"=1")
+	if os.Getenv("GORACE") == "" {
+		cmd.Env = append(cmd.Env, "GORACE=atexit_sleep_ms=0") // a second for each process otherwise
+	}
 	return cmd
 }
 
@@ -102,7 +105,7 @@ func refuse(t *testing.T, why string) {
 func begin(t *testing.T) *Net {
 	t.Helper()
 	n := &Net{t: t}
-	n.peer = exec.Command("sleep", "300") //nolint:noctx // ended by Cleanup
+	n.peer = exec.Command("sleep", "3600") //nolint:noctx // ended by Cleanup
 	n.peer.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unshared, Pdeathsig: syscall.SIGKILL}
 	if err := n.peer.Start(); err != nil {
 		t.Fatal(err)
