@@ -8,15 +8,17 @@ import (
 )
 
 const (
-	// headroom is how far the heap may grow between two collections: with a fixed
-	// share of what lives, as the runtime has it by itself, a large capture takes
-	// twice its memory, and a small one is collected too often.
-	headroom = 32 << 20
+	// The heap may grow between two collections by half of what lives, within these
+	// bounds: with as much again as lives, as the runtime has it by itself, a large
+	// capture takes twice its memory, and with less a small one is collected too
+	// often.
+	leastHeadroom = 8 << 20
+	mostHeadroom  = 24 << 20
 	// A larger heap gets a share of it, or marking it would cost too much. It is
-	// nearly all plain numbers, which cost the collector nothing.
-	headroomShare = 5
+	// nearly all plain numbers, which cost the collector little.
+	headroomShare = 10
 	leastPercent  = 10
-	mostPercent   = 800
+	mostPercent   = 200
 
 	defaultPercent = 100 // of the runtime, without GOGC
 )
@@ -63,5 +65,6 @@ func (*tuner) pace() {
 
 // percent is the collector's pace for a heap with so many live bytes.
 func percent(live int64) int {
-	return int(min(max((100*max(headroom, live/headroomShare)+live-1)/live, leastPercent), mostPercent))
+	headroom := max(min(max(leastHeadroom, live/2), mostHeadroom), live/headroomShare)
+	return int(min(max((100*headroom+live-1)/live, leastPercent), mostPercent))
 }

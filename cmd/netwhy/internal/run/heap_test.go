@@ -9,10 +9,11 @@ func TestPercent(t *testing.T) {
 		want int
 	}{
 		{1 << 20, mostPercent},
-		{32 << 20, 100},
-		{64 << 20, 50},
-		{160 << 20, 20},
-		{1 << 30, 20}, // a share of it
+		{16 << 20, 50},
+		{32 << 20, 50},
+		{96 << 20, 25},
+		{240 << 20, 10},
+		{1 << 30, 10}, // a share of it
 	}
 	for _, tt := range tests {
 		if got := percent(tt.live); got != tt.want {
