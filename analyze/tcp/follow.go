@@ -93,9 +93,12 @@ func (t *Tracker) learn(f, b *half, s *Segment, m Marks, v *View) {
 	case m.Has(ZeroWindowProbe):
 		f.flags |= lastProbe
 	}
-	if s.Flags&FlagSYN != 0 {
+	switch {
+	case s.Flags&FlagSYN != 0:
 		f.handshake(b, s)
 		f.isn = s.Seq
+	case len(s.Options) > 0 && !stamped(s.Options):
+		f.offer(s) // Wireshark takes a scale from any segment
 	}
 	if m.Has(LostSegment) {
 		v.Missing = s.Seq - f.next
@@ -104,7 +107,7 @@ func (t *Tracker) learn(f, b *half, s *Segment, m Marks, v *View) {
 		b.edge = b.next
 	}
 	inEdge := f.edge == 0 || s.Seq == f.edge
-	if f.next == 0 || before(f.next, end) && m&ZeroWindowProbe == 0 { // a probe's byte is not taken
+	if m&ZeroWindowProbe == 0 && (f.next == 0 || before(f.next, end)) { // a probe's byte is not taken
 		f.next, f.nextAt = end, s.Time
 	}
 	if inEdge {
@@ -123,9 +126,11 @@ func (t *Tracker) learn(f, b *half, s *Segment, m Marks, v *View) {
 		t.acknowledge(b, s, v)
 	}
 	f.window, f.acked, f.ackedAt = s.Window, s.Ack, s.Time
-	f.flags &^= synWindow
-	if s.Flags&FlagSYN != 0 {
-		f.flags |= synWindow
+	switch {
+	case s.Flags&FlagSYN != 0:
+		f.flags |= plainWindow
+	case s.Flags&FlagACK != 0:
+		f.flags &^= plainWindow
 	}
 	f.flags |= hasWindow
 	if size > 0 {

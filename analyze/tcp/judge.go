@@ -24,15 +24,13 @@ func (c *connection) judge(f, b *half, s *Segment) Marks {
 	m |= s.reset()
 	size := s.Len + phantom(s.Flags)
 	end := s.Seq + size
-	if f.next != 0 {
-		switch {
-		case s.Len == 1 && s.Seq == f.next && b.flags&hasWindow != 0 && b.window == 0:
-			m |= ZeroWindowProbe
-		case before(f.next, s.Seq) && s.Flags&FlagRST == 0:
-			m |= LostSegment
-		case s.Len <= 1 && s.Seq == f.next-1 && control == 0:
-			m |= KeepAlive
-		}
+	switch { // Wireshark asks only for a gap whether next is known
+	case s.Len == 1 && s.Seq == f.next && b.flags&hasWindow != 0 && b.window == 0:
+		m |= ZeroWindowProbe
+	case f.next != 0 && before(f.next, s.Seq) && s.Flags&FlagRST == 0:
+		m |= LostSegment
+	case s.Len <= 1 && s.Seq == f.next-1 && control == 0:
+		m |= KeepAlive
 	}
 	if s.Window == 0 && control == 0 && m&ZeroWindowProbe == 0 {
 		m |= ZeroWindow

@@ -5,6 +5,8 @@ const (
 	optEnd   = 0
 	optNop   = 1
 	optScale = 3
+
+	optTimestamps = 8
 )
 
 const (
@@ -14,20 +16,26 @@ const (
 )
 
 // handshake reads a SYN's options. Windows are scaled only where both SYNs ask
-// for it (RFC 7323, 2.2).
+// for it (RFC 7323, 2.2); a SYN sent again without the option, as hosts do that
+// get no answer, takes nothing back.
 func (f *half) handshake(b *half, s *Segment) {
 	f.flags |= sentSYN
-	f.scale = noScale
-	if s.Header != HeaderWhole {
-		f.scale = unknownScale // the option may be among those that were cut
-	}
-	other := b.scale
 	f.offer(s)
-	switch answer := s.Flags&FlagACK != 0; {
-	case f.scale == noScale && (answer || other == unknownScale || b.flags&seen == 0),
-		answer && other == noScale && f.scale != unknownScale:
+	if s.Header != HeaderWhole {
+		return // the option may be among those that were cut
+	}
+	if f.scale == unknownScale {
 		f.scale, b.scale = noScale, noScale
 	}
+	if s.Flags&FlagACK != 0 && b.scale == noScale {
+		f.scale = noScale
+	}
+}
+
+// stamped reports whether options are a timestamp and nothing else, as those of
+// most segments are (RFC 7323, appendix A).
+func stamped(o []byte) bool {
+	return len(o) == 12 && o[0] == optNop && o[1] == optNop && o[2] == optTimestamps
 }
 
 // offer reads the options themselves.
@@ -52,7 +60,7 @@ func (f *half) offer(s *Segment) {
 
 // scaled is the last announced window in bytes.
 func (f *half) scaled() uint32 {
-	if f.flags&synWindow != 0 {
+	if f.flags&plainWindow != 0 {
 		return uint32(f.window)
 	}
 	return uint32(f.window) << max(f.scale, 0)

@@ -52,7 +52,7 @@ const (
 	hasISN = 1 << iota
 	seen   // it sent a segment
 	hasWindow
-	synWindow // window is a SYN's: never scaled (RFC 7323, 2.2)
+	plainWindow // window is not scaled: of a SYN (RFC 7323, 2.2) or, in Wireshark, of what follows it up to an ACK
 	hasPos
 	hasLimit
 	hasFIN
