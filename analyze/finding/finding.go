@@ -3,8 +3,10 @@
 package finding
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"netwhy/analyze/flow"
 )
@@ -30,6 +32,16 @@ func (s Severity) String() string { return severityNames[min(int(s), len(severit
 
 // MarshalText writes the name used in reports and rules.
 func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads a name used in reports and rules.
+func (s *Severity) UnmarshalText(text []byte) error {
+	v, ok := ParseSeverity(string(text))
+	if !ok {
+		return fmt.Errorf("no severity %q: use %s", text, strings.Join(severityNames[:], ", "))
+	}
+	*s = v
+	return nil
+}
 
 // ParseSeverity is the inverse of String; ok is false for any other text.
 func ParseSeverity(text string) (s Severity, ok bool) {

@@ -64,6 +64,10 @@ func langFlag() cli.Flag {
 	return &cli.StringFlag{Name: flagLang, Usage: "`LANG`uage of titles, explanations and remedies: en or zh (default: the locale's)"}
 }
 
+func noColourFlag() cli.Flag {
+	return &cli.BoolFlag{Name: flagNoColour, EnvVars: env(flagNoColour), Usage: "no colours (as NO_COLOR in the environment)"}
+}
+
 // runFlags are those that every command which analyses packets has.
 func runFlags() []cli.Flag {
 	severities := "info, notice, warning or critical"
@@ -80,7 +84,7 @@ func runFlags() []cli.Flag {
 		&cli.BoolFlag{Name: flagStrict, EnvVars: env(flagStrict), Usage: "exit with 1 if a file ends early or is damaged"},
 		&cli.StringFlag{Name: flagEvidence, EnvVars: env(flagEvidence), Usage: "write into `DIR`, per diagnosis, a small pcapng of the frames that prove it"},
 		langFlag(),
-		&cli.BoolFlag{Name: flagNoColour, EnvVars: env(flagNoColour), Usage: "no colours (as NO_COLOR in the environment)"},
+		noColourFlag(),
 		&cli.StringFlag{Name: flagKeyLog, EnvVars: env(flagKeyLog), Usage: "decrypt TLS with the secrets in `FILE` (as SSLKEYLOGFILE writes it)"},
 		configFlag(),
 		&cli.StringFlag{Name: flagLogLevel, EnvVars: env(flagLogLevel), Value: levelWarn, Usage: "log to standard error from `LEVEL` up: debug, info, warn or error"},

@@ -12,6 +12,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"net/netip"
 	"slices"
 	"strings"
@@ -85,6 +86,16 @@ func (t Time) String() string { return time.Unix(0, int64(t)).UTC().Format(timeL
 
 // MarshalText writes the time as RFC 3339 in UTC.
 func (t Time) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// UnmarshalText reads what MarshalText writes.
+func (t *Time) UnmarshalText(text []byte) error {
+	v, err := time.Parse(timeLayout, string(text))
+	if err != nil {
+		return err
+	}
+	*t = Time(v.UnixNano())
+	return nil
+}
 
 // Source tells what was read.
 type Source struct {
@@ -164,6 +175,9 @@ type Finding struct {
 	Start      Time             `json:"start"`
 	End        Time             `json:"end"`
 	Metrics    map[string]any   `json:"metrics"` // float64 or string
+
+	// Caveats are there only where the capture itself may have made the symptom.
+	Caveats []string `json:"caveats,omitempty"`
 }
 
 // Diagnosis is a root cause.
@@ -356,6 +370,23 @@ func LedgerOf(l *conn.Ledger) *Ledger {
 		RequestSend: s(conn.RequestSend), Path: s(conn.Path), ServerThink: s(conn.ServerThink), LossStall: s(conn.LossStall),
 		WindowStall: s(conn.WindowStall), SenderIdle: s(conn.SenderIdle), Transfer: s(conn.Transfer),
 	}
+}
+
+// Exact is the inverse of LedgerOf, for a report that is read back; nil stays nil.
+func (l *Ledger) Exact() *conn.Ledger {
+	if l == nil {
+		return nil
+	}
+	ns := func(s float64) int64 { return int64(math.Round(s * 1e9)) }
+	out := &conn.Ledger{Total: ns(l.Total)}
+	for p, s := range map[conn.Part]float64{
+		conn.DNS: l.DNS, conn.Connect: l.Connect, conn.TLS: l.TLS, conn.ClientThink: l.ClientThink, conn.RequestSend: l.RequestSend,
+		conn.Path: l.Path, conn.ServerThink: l.ServerThink, conn.LossStall: l.LossStall, conn.WindowStall: l.WindowStall,
+		conn.SenderIdle: l.SenderIdle, conn.Transfer: l.Transfer,
+	} {
+		out.Part[p] = ns(s)
+	}
+	return out
 }
 
 // Seconds turns nanoseconds into seconds. Below 104 days a float64 keeps every

@@ -10,6 +10,7 @@ import (
 	"netwhy/analyze/flow"
 	"netwhy/analyze/tcp"
 	"netwhy/cmd/netwhy/internal/report"
+	"netwhy/cmd/netwhy/internal/report/figures"
 	"netwhy/cmd/netwhy/internal/terminal"
 	"netwhy/cmd/netwhy/internal/trace"
 )
@@ -133,25 +134,13 @@ func (g *page) finding(f *report.Finding, proving map[string][]string) []any {
 		}
 		frames = append(frames, strconv.FormatUint(n, 10))
 	}
-	names := make([]string, 0, len(f.Metrics))
-	for k := range f.Metrics {
-		names = append(names, k)
-	}
-	slices.Sort(names)
-	var figures []string
-	for _, k := range names {
-		switch v := f.Metrics[k].(type) {
-		case float64:
-			figures = append(figures, k+" "+strconv.FormatFloat(v, 'g', 4, 64))
-		case string:
-			if v != "" {
-				figures = append(figures, k+" "+v)
-			}
-		}
+	var measured []string
+	for _, x := range figures.Of(f, g.r.Codes, g.words) {
+		measured = append(measured, x.String())
 	}
 	return []any{
 		f.ID, g.P.Severity[min(int(f.Severity), len(g.P.Severity)-1)], terminal.Printable(f.Code), terminal.Printable(where), f.Count,
-		strings.Join(frames, " "), terminal.Printable(strings.Join(figures, ", ")), strings.Join(proving[f.ID], " "),
+		strings.Join(frames, " "), terminal.Printable(strings.Join(measured, ", ")), strings.Join(proving[f.ID], " "),
 	}
 }
 

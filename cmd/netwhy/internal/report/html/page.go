@@ -10,7 +10,9 @@ import (
 
 	"netwhy/analyze/conn"
 	"netwhy/analyze/finding"
+	"netwhy/cmd/netwhy/internal/lang"
 	"netwhy/cmd/netwhy/internal/report"
+	"netwhy/cmd/netwhy/internal/report/figures"
 	"netwhy/cmd/netwhy/internal/terminal"
 )
 
@@ -39,8 +41,9 @@ type page struct {
 	AI         []string
 	NoPictures bool
 
-	r    *report.Report
-	data pageData
+	r     *report.Report
+	words lang.Words
+	data  pageData
 }
 
 type counterGroup struct {
@@ -89,10 +92,11 @@ const (
 	maxConnections = 8
 	maxEvidence    = 12
 	maxNotices     = 50
+	maxFigure      = 80 // columns of one figure: texts from packets can be long
 )
 
 func newPage(r *report.Report, p *phrases) (*page, error) {
-	g := &page{P: p, r: r, Version: terminal.Printable(r.Version), NoPictures: r.NoPictures}
+	g := &page{P: p, r: r, words: lang.Of(p.Lang), Version: terminal.Printable(r.Version), NoPictures: r.NoPictures}
 	g.head()
 	g.Traffic = g.timeline()
 	for i := range r.Diagnoses {
@@ -231,16 +235,31 @@ func (g *page) proof(d *report.Diagnosis, out *diagnosis) {
 		if f.LastFrame != f.FirstFrame {
 			span += "–" + strconv.FormatUint(f.LastFrame, 10)
 		}
-		out.Proof = append(out.Proof, proof{ID: f.ID, Code: terminal.Printable(f.Code), Text: fmt.Sprintf("×%d, %s %s", f.Count, strings.ToLower(g.P.Frame), span)})
+		out.Proof = append(out.Proof, proof{ID: f.ID, Code: terminal.Printable(f.Code), Text: g.told(f, span)})
 	}
 	if d.File != nil {
 		out.File, out.Digest = terminal.Printable(d.File.Name), d.File.SHA256
 	}
 }
 
+// told says how often a symptom was seen, in which frames, and its first figures.
+func (g *page) told(f *report.Finding, span string) string {
+	const most = 4
+	parts := []string{fmt.Sprintf("×%d", f.Count), strings.ToLower(g.P.Frame) + " " + span}
+	for i, x := range figures.Of(f, g.r.Codes, g.words) {
+		if i == most {
+			break
+		}
+		parts = append(parts, terminal.Clip(x.String(), maxFigure))
+	}
+	return strings.Join(parts, ", ")
+}
+
 func (g *page) foot() {
 	r, p := g.r, g.P
-	g.NotJudged = printable(r.NotAssessed)
+	for _, line := range r.NotAssessed {
+		g.NotJudged = append(g.NotJudged, terminal.Printable(g.words.NotAssessed(line)))
+	}
 	t := &r.Trust
 	add := func(when bool, format string, args ...any) {
 		if when {
@@ -272,7 +291,7 @@ func (g *page) foot() {
 		}
 	}
 	if a := r.AI; a != nil {
-		g.AI = append(g.AI, terminal.Printable(strings.Join(strings.Fields(a.State+" "+a.Provider+" "+a.Model+" "+a.Reason), " ")))
+		g.AI = append(g.AI, terminal.Printable(strings.Join(strings.Fields(g.words.Value("state", a.State)+" "+a.Provider+" "+a.Model+" "+a.Reason), " ")))
 		if n := len(a.RejectedClaims); n > 0 {
 			g.AI = append(g.AI, fmt.Sprintf(p.Rejected, n))
 		}

@@ -12,18 +12,21 @@ import (
 	"strings"
 
 	"netwhy/analyze/finding"
+	"netwhy/cmd/netwhy/internal/lang"
 	"netwhy/cmd/netwhy/internal/report"
+	"netwhy/cmd/netwhy/internal/report/figures"
 	"netwhy/cmd/netwhy/internal/terminal"
 )
 
 // New makes a sink that writes to w at the end.
-func New(w io.Writer, lang string) report.Sink {
-	return &sink{w: w, say: phrasesOf(lang)}
+func New(w io.Writer, language string) report.Sink {
+	return &sink{w: w, say: phrasesOf(language), words: lang.Of(language)}
 }
 
 type sink struct {
-	w   io.Writer
-	say phrases
+	w     io.Writer
+	say   phrases
+	words lang.Words
 }
 
 // Finding says nothing: the verdict comes first, and it is known at the end.
@@ -35,11 +38,12 @@ const (
 	maxConnections = 5
 	maxEvidence    = 8
 	maxWorst       = 10
+	maxFigure      = 80 // columns of one figure: texts from packets can be long
 )
 
 // Finish writes the report.
 func (s *sink) Finish(r *report.Report) error {
-	p := &page{say: s.say, r: r}
+	p := &page{say: s.say, words: s.words, r: r}
 	p.head()
 	for i := range r.Diagnoses {
 		p.diagnosis(&r.Diagnoses[i])
@@ -51,9 +55,10 @@ func (s *sink) Finish(r *report.Report) error {
 }
 
 type page struct {
-	b   strings.Builder
-	say phrases
-	r   *report.Report
+	b     strings.Builder
+	say   phrases
+	words lang.Words
+	r     *report.Report
 }
 
 func (p *page) linef(format string, args ...any) { fmt.Fprintf(&p.b, format+"\n", args...) }
@@ -136,7 +141,7 @@ func (p *page) proof(d *report.Diagnosis) {
 			break
 		}
 		if f := p.r.FindingByID(id); f != nil {
-			list = append(list, fmt.Sprintf("%s %s ×%d", f.ID, code(f.Code), f.Count))
+			list = append(list, fmt.Sprintf("%s %s ×%d%s", f.ID, code(f.Code), f.Count, p.measured(f)))
 		}
 	}
 	if len(list) > 0 {
@@ -148,6 +153,22 @@ func (p *page) proof(d *report.Diagnosis) {
 	if d.File != nil {
 		p.linef("- %s, SHA-256 %s", code(d.File.Name), code(d.File.SHA256))
 	}
+}
+
+// measured writes the first figures of a symptom in brackets.
+func (p *page) measured(f *report.Finding) string {
+	const most = 3
+	var out []string
+	for _, x := range figures.Of(f, p.r.Codes, p.words) {
+		if len(out) == most {
+			break
+		}
+		out = append(out, plain(terminal.Clip(x.String(), maxFigure)))
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(out, ", ") + ")"
 }
 
 func (p *page) cost(i *report.Impact) string {
@@ -172,7 +193,7 @@ func (p *page) worst() {
 	p.linef("| %s | | %s | %s |\n| --- | --- | ---: | --- |", p.say.connection, p.say.cost, p.say.end)
 	for i := range min(maxWorst, len(p.r.Worst)) {
 		s := &p.r.Worst[i]
-		p.linef("| %s.stream %d | %s → %s | %.3g s | %s |", s.Proto, s.ID.Stream, code(s.Client.Addr.String()), code(s.Server.Addr.String()), report.Seconds(s.Score), plain(string(s.End)))
+		p.linef("| %s.stream %d | %s → %s | %.3g s | %s |", s.Proto, s.ID.Stream, code(s.Client.Addr.String()), code(s.Server.Addr.String()), report.Seconds(s.Score), plain(p.words.Value("end", string(s.End))))
 	}
 	p.linef("")
 }
@@ -181,12 +202,12 @@ func (p *page) foot() {
 	if len(p.r.NotAssessed) > 0 {
 		list := make([]string, 0, len(p.r.NotAssessed))
 		for _, n := range p.r.NotAssessed {
-			list = append(list, plain(n))
+			list = append(list, plain(p.words.NotAssessed(n)))
 		}
 		p.linef("%s: %s\n", p.say.notJudged, strings.Join(list, "; "))
 	}
 	if a := p.r.AI; a != nil {
-		p.linef("AI: %s %s\n", plain(a.State), plain(a.Reason))
+		p.linef("AI: %s %s\n", plain(p.words.Value("state", a.State)), plain(a.Reason))
 	}
 	p.linef("<sub>netwhy %s, %s</sub>", plain(p.r.Version), p.say.numbers)
 }

@@ -8,6 +8,7 @@ import (
 
 	"netwhy/analyze/conn"
 	"netwhy/cmd/netwhy/internal/report"
+	"netwhy/cmd/netwhy/internal/report/figures"
 	"netwhy/cmd/netwhy/internal/terminal"
 )
 
@@ -106,7 +107,7 @@ func (p *page) who(d *report.Diagnosis) {
 func (p *page) cost(d *report.Diagnosis) string {
 	var parts []string
 	if d.Impact.StalledSeconds > 0 {
-		parts = append(parts, fmt.Sprintf(p.say.stalled, seconds(int64(d.Impact.StalledSeconds*1e9))))
+		parts = append(parts, fmt.Sprintf(p.say.stalled, figures.Seconds(int64(d.Impact.StalledSeconds*1e9))))
 	}
 	if d.Impact.Failed > 0 {
 		parts = append(parts, fmt.Sprintf(p.say.failed, d.Impact.Failed))
@@ -134,7 +135,7 @@ func (p *page) ledger(l *conn.Ledger) string {
 	}
 	sort.SliceStable(parts, func(i, j int) bool { return parts[i].ns > parts[j].ns })
 	var b strings.Builder
-	b.WriteString(seconds(l.Total) + " =")
+	b.WriteString(figures.Seconds(l.Total) + " =")
 	for i, x := range parts {
 		if i == maxParts {
 			break
@@ -142,7 +143,7 @@ func (p *page) ledger(l *conn.Ledger) string {
 		if i > 0 {
 			b.WriteString(" +")
 		}
-		fmt.Fprintf(&b, " %s %s", x.name, seconds(x.ns))
+		fmt.Fprintf(&b, " %s %s", x.name, figures.Seconds(x.ns))
 	}
 	if len(parts) > maxParts {
 		b.WriteString(" + …")
@@ -175,7 +176,7 @@ func (p *page) finding(f *report.Finding) string {
 	var b strings.Builder
 	b.WriteString(f.ID + " " + f.Code)
 	if f.Count > 1 {
-		b.WriteString(", " + fmt.Sprintf(p.say.times, grouped(int64(f.Count)))) //nolint:gosec // a count of occurrences
+		b.WriteString(", " + fmt.Sprintf(p.say.times, figures.Grouped(int64(f.Count)))) //nolint:gosec // a count of occurrences
 	}
 	if f.FirstFrame == f.LastFrame {
 		fmt.Fprintf(&b, ", %s %d", p.say.frameOne, f.FirstFrame)
@@ -188,38 +189,17 @@ func (p *page) finding(f *report.Finding) string {
 	return b.String()
 }
 
-// metrics writes the figures that say something, in the order of their
-// declaration where that is known.
+// metrics writes the first figures that say something.
 func (p *page) metrics(f *report.Finding) string {
-	var out []string
-	add := func(name string) {
-		switch v := f.Metrics[name].(type) {
-		case float64:
-			if v != 0 {
-				out = append(out, figure(name, v))
-			}
-		case string:
-			if v != "" {
-				out = append(out, name+" "+v)
-			}
-		}
-	}
-	if def, ok := p.r.Codes[f.Code]; ok {
-		for _, m := range def.Metrics {
-			add(m.Name)
-		}
-	} else {
-		names := make([]string, 0, len(f.Metrics))
-		for n := range f.Metrics {
-			names = append(names, n)
-		}
-		sort.Strings(names)
-		for _, n := range names {
-			add(n)
-		}
-	}
 	const most = 4
-	return strings.Join(out[:min(most, len(out))], ", ")
+	var out []string
+	for _, x := range figures.Of(f, p.r.Codes, p.words) {
+		if len(out) == most {
+			break
+		}
+		out = append(out, x.String())
+	}
+	return strings.Join(out, ", ")
 }
 
 func (p *page) remedies(list []string) {

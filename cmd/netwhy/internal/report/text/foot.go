@@ -7,6 +7,7 @@ import (
 
 	"netwhy/analyze/conn"
 	"netwhy/analyze/flow"
+	"netwhy/cmd/netwhy/internal/report/figures"
 	"netwhy/cmd/netwhy/internal/terminal"
 )
 
@@ -34,13 +35,13 @@ func (p *page) worst() {
 		client, server := s.Client.Addr.String(), s.Server.Addr.String()
 		rtt := "-"
 		if ns := roundTrip(s); ns > 0 {
-			rtt = seconds(ns)
+			rtt = figures.Seconds(ns)
 		}
 		lost := "-"
 		if s.Score > 0 {
-			lost = seconds(s.Score)
+			lost = figures.Seconds(s.Score)
 		}
-		again := grouped(int64(s.Client.Retransmits) + int64(s.Server.Retransmits))
+		again := figures.Grouped(int64(s.Client.Retransmits) + int64(s.Server.Retransmits))
 		id := fmt.Sprintf("%s %d", s.Proto, s.ID.Stream)
 		pair, rest := client+" → "+server, ""
 		if terminal.Width(pair) > colConn {
@@ -101,7 +102,7 @@ func (p *page) lookedAt() string {
 	var out []string
 	count := func(format string, n uint64) {
 		if n > 0 {
-			out = append(out, fmt.Sprintf(format, grouped(int64(n)))) //nolint:gosec // a count of packets
+			out = append(out, fmt.Sprintf(format, figures.Grouped(int64(n)))) //nolint:gosec // a count of packets
 		}
 	}
 	out = append(out, p.protocols()...)
@@ -136,7 +137,7 @@ func (p *page) protocols() []string {
 			out = append(out, "…")
 			break
 		}
-		out = append(out, e.name+" "+grouped(int64(e.n))) //nolint:gosec // a count of packets
+		out = append(out, e.name+" "+figures.Grouped(int64(e.n))) //nolint:gosec // a count of packets
 	}
 	return out
 }
@@ -150,9 +151,12 @@ func sum(m map[string]uint64) uint64 {
 }
 
 func (p *page) notJudged() string {
-	list := append([]string(nil), p.r.NotAssessed...)
+	var list []string
+	for _, line := range p.r.NotAssessed {
+		list = append(list, p.words.NotAssessed(line))
+	}
 	if n := p.r.Source.Undecoded; n > 0 {
-		list = append(list, fmt.Sprintf(p.say.undecoded, grouped(int64(n)))) //nolint:gosec // a count of frames
+		list = append(list, fmt.Sprintf(p.say.undecoded, figures.Grouped(int64(n)))) //nolint:gosec // a count of frames
 	}
 	return strings.Join(list, "; ")
 }
@@ -165,7 +169,7 @@ func (p *page) trust() string {
 	}
 	count := func(format string, n uint64) {
 		if n > 0 {
-			out = append(out, fmt.Sprintf(format, grouped(int64(n)))) //nolint:gosec // a count of packets
+			out = append(out, fmt.Sprintf(format, figures.Grouped(int64(n)))) //nolint:gosec // a count of packets
 		}
 	}
 	count(p.say.copies, t.Duplicates)

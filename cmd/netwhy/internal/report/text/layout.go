@@ -1,8 +1,6 @@
 package text
 
 import (
-	"fmt"
-	"strconv"
 	"strings"
 	"unicode"
 
@@ -124,86 +122,6 @@ func padLeft(s string, width int) string {
 		return strings.Repeat(" ", n) + s
 	}
 	return s
-}
-
-// seconds writes nanoseconds for people: three digits that matter.
-func seconds(ns int64) string {
-	s := float64(ns) / 1e9
-	switch {
-	case ns == 0:
-		return "0 s"
-	case s < 0:
-		return "-" + seconds(-ns)
-	case s < 0.001:
-		return fmt.Sprintf("%.0f µs", s*1e6)
-	case s < 0.0995:
-		return fmt.Sprintf("%.3g ms", s*1e3)
-	case s < 0.9995:
-		return fmt.Sprintf("%.0f ms", s*1e3)
-	case s < 9.995:
-		return fmt.Sprintf("%.2f s", s)
-	case s < 99.95:
-		return fmt.Sprintf("%.1f s", s)
-	case s < 6000:
-		return fmt.Sprintf("%.0f s", s)
-	case s < 2*86400:
-		return fmt.Sprintf("%.1f h", s/3600)
-	default:
-		return fmt.Sprintf("%.1f d", s/86400)
-	}
-}
-
-// number writes a metric without a tail of digits.
-func number(v float64) string {
-	if v == float64(int64(v)) && v < 1e15 && v > -1e15 {
-		return grouped(int64(v))
-	}
-	return fmt.Sprintf("%.3g", v)
-}
-
-// figure writes a metric with its unit: the name of a metric ends in it.
-func figure(name string, v float64) string {
-	for _, u := range []struct {
-		suffix string
-		text   func() string
-	}{
-		{"_seconds", func() string { return seconds(int64(v * 1e9)) }},
-		{"_ms", func() string { return seconds(int64(v * 1e6)) }},
-		{"_bytes", func() string { return size(uint64(max(0, v))) }},
-	} {
-		if bare, ok := strings.CutSuffix(name, u.suffix); ok {
-			return strings.ReplaceAll(bare, "_", " ") + " " + u.text()
-		}
-	}
-	return strings.ReplaceAll(name, "_", " ") + " " + number(v)
-}
-
-// grouped writes 1,234,567.
-func grouped(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	sign := ""
-	if s[0] == '-' {
-		sign, s = "-", s[1:]
-	}
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return sign + s
-}
-
-// size writes bytes in decimal units, as network people count.
-func size(n uint64) string {
-	const unit = 1000
-	if n < unit {
-		return fmt.Sprintf("%d B", n)
-	}
-	v, units := float64(n), []string{"kB", "MB", "GB", "TB", "PB", "EB"}
-	i := -1
-	for v >= unit && i < len(units)-1 {
-		v /= unit
-		i++
-	}
-	return fmt.Sprintf("%.3g %s", v, units[i])
 }
 
 // upper is for headings; Chinese has no capitals.

@@ -60,46 +60,6 @@ func FuzzWrap(f *testing.F) {
 	})
 }
 
-func TestSeconds(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		ns   int64
-		want string
-	}{
-		{0, "0 s"},
-		{999, "1 µs"},
-		{350_000, "350 µs"},
-		{1_000_000, "1 ms"},
-		{48_123_456, "48.1 ms"},
-		{480_123_456, "480 ms"},
-		{999_900_000, "1.00 s"},
-		{1_070_000_000, "1.07 s"},
-		{75_000_000_000, "75.0 s"},
-		{123_456_000_000_000, "34.3 h"},
-		{10 * 86_400_000_000_000, "10.0 d"},
-		{-5_000_000, "-5 ms"},
-	}
-	for _, tt := range tests {
-		if got := seconds(tt.ns); got != tt.want {
-			t.Errorf("seconds(%d) = %q, want %q", tt.ns, got, tt.want)
-		}
-	}
-}
-
-func TestGroupedAndSize(t *testing.T) {
-	t.Parallel()
-	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1234: "-1,234"} {
-		if got := grouped(n); got != want {
-			t.Errorf("grouped(%d) = %q, want %q", n, got, want)
-		}
-	}
-	for n, want := range map[uint64]string{0: "0 B", 999: "999 B", 1500: "1.5 kB", 567_890: "568 kB", 1 << 40: "1.1 TB"} {
-		if got := size(n); got != want {
-			t.Errorf("size(%d) = %q, want %q", n, got, want)
-		}
-	}
-}
-
 // TestBothLanguagesSayAll: a phrase that is empty in one language would leave a
 // hole in the report.
 func TestBothLanguagesSayAll(t *testing.T) {

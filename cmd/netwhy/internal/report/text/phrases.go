@@ -19,6 +19,7 @@ type phrases struct {
 	frameOne, frameMany                                               string
 	worst, headID, headConn, headLost, headRTT, headAgain, headEnd    string
 	lookedAt, notJudged, trust, hidden                                string
+	seen, seenAt, frames1, framesLast, filter, figures                string
 	ai, aiRejected, agrees, otherwise, noCause, or, look              string
 	state                                                             map[string]string
 	severity                                                          [4]string
@@ -71,6 +72,7 @@ func english() *phrases {
 		frameOne: "frame", frameMany: "frames",
 		worst: "Worst connections", headID: "stream", headConn: "client → server", headLost: "lost", headRTT: "rtt", headAgain: "resent", headEnd: "end",
 		lookedAt: "Looked at", notJudged: "Not judged", trust: "Trust", hidden: "%d findings and %d diagnoses lie below --min-severity",
+		seen: "Seen", seenAt: "%s times, from %s on, over %s", frames1: "Frames", framesLast: "(the first of them, and the last)", filter: "Filter", figures: "Figures",
 		ai: "AI", aiRejected: "claims dropped, because the packets do not bear them out: %d",
 		agrees: "On %s it agrees: %s", otherwise: "On %s it sees another cause: %s", noCause: "On %s it names no cause that exists; the rules' stands: %s", or: "Or", look: "Look",
 		state:    map[string]string{"answered": "answered", "partial": "answered in part", "fell-back": "no answer, the rules stand", "off": "not asked"},
@@ -115,6 +117,7 @@ func chinese() *phrases {
 		frameOne: "帧", frameMany: "帧",
 		worst: "最差的连接", headID: "流", headConn: "客户端 → 服务器", headLost: "损失", headRTT: "往返", headAgain: "重传", headEnd: "结束",
 		lookedAt: "已检查", notJudged: "未判断", trust: "可信度", hidden: "另有 %d 个现象和 %d 个诊断低于 --min-severity",
+		seen: "出现", seenAt: "%s 次，自 %s 起，历时 %s", frames1: "帧", framesLast: "（前面的若干帧和最后一帧）", filter: "过滤器", figures: "数值",
 		ai: "AI", aiRejected: "没有报文依据而丢弃的说法：%d 条",
 		agrees: "对 %s 看法一致：%s", otherwise: "对 %s 认为是另一原因：%s", noCause: "对 %s 没有给出已知的原因，以规则为准：%s", or: "或者", look: "查看",
 		state:    map[string]string{"answered": "已回答", "partial": "部分回答", "fell-back": "没有回答，以规则为准", "off": "未询问"},

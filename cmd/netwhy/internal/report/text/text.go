@@ -12,7 +12,9 @@ import (
 	"strings"
 
 	"netwhy/analyze/finding"
+	"netwhy/cmd/netwhy/internal/lang"
 	"netwhy/cmd/netwhy/internal/report"
+	"netwhy/cmd/netwhy/internal/report/figures"
 	"netwhy/cmd/netwhy/internal/terminal"
 )
 
@@ -55,7 +57,7 @@ func (s *sink) Finish(r *report.Report) error {
 }
 
 func (s *sink) page(r *report.Report) *page {
-	return &page{paint: terminal.Paint(s.opt.Colour), say: phrasesOf(s.opt.Lang), r: r}
+	return &page{paint: terminal.Paint(s.opt.Colour), say: phrasesOf(s.opt.Lang), words: lang.Of(s.opt.Lang), r: r}
 }
 
 func (s *sink) whole(r *report.Report) error {
@@ -79,6 +81,7 @@ type page struct {
 	b     strings.Builder
 	paint terminal.Paint
 	say   *phrases
+	words lang.Words
 	r     *report.Report
 }
 
@@ -132,7 +135,7 @@ func (p *page) headline() {
 	case r.Source.Packets == 0:
 		p.lines("", "", terminal.Bold, p.say.noFrames)
 	case r.Healthy():
-		p.lines("", "", terminal.Green, p.say.healthy+": "+fmt.Sprintf(p.say.healthyTail, grouped(int64(r.Source.Packets)))) //nolint:gosec // a count of frames
+		p.lines("", "", terminal.Green, p.say.healthy+": "+fmt.Sprintf(p.say.healthyTail, figures.Grouped(int64(r.Source.Packets)))) //nolint:gosec // a count of frames
 	default:
 		d := &r.Diagnoses[0]
 		s := p.say.verdict + ": " + d.Title
@@ -161,22 +164,22 @@ func (p *page) source() {
 	for _, n := range src.Names {
 		names = append(names, terminal.Printable(n))
 	}
-	what := fmt.Sprintf(p.say.frames, grouped(int64(src.Packets))) + ", " //nolint:gosec // a count of frames
+	what := fmt.Sprintf(p.say.frames, figures.Grouped(int64(src.Packets))) + ", " //nolint:gosec // a count of frames
 	if src.First != nil && src.Last != nil {
-		what += fmt.Sprintf(p.say.inTime, size(src.Bytes), seconds(int64(*src.Last-*src.First)))
+		what += fmt.Sprintf(p.say.inTime, figures.Size(src.Bytes), figures.Seconds(int64(*src.Last-*src.First)))
 	} else {
-		what += size(src.Bytes) + ", " + p.say.noTime
+		what += figures.Size(src.Bytes) + ", " + p.say.noTime
 	}
 	c := &p.r.Counters.Connections
 	if c.TCP > 0 || c.UDP > 0 {
-		what += "; " + fmt.Sprintf(p.say.tcp, grouped(int64(c.TCP))) + ", " + fmt.Sprintf(p.say.udp, grouped(int64(c.UDP))) //nolint:gosec // counts of conversations
+		what += "; " + fmt.Sprintf(p.say.tcp, figures.Grouped(int64(c.TCP))) + ", " + fmt.Sprintf(p.say.udp, figures.Grouped(int64(c.UDP))) //nolint:gosec // counts of conversations
 	}
 	p.lines("", "  ", terminal.Plain, strings.Join(names, ", ")+": "+what)
 	if t := src.Truncated; t != nil {
 		p.warn(fmt.Sprintf(p.say.truncated, t.Frame, t.Offset, t.Reason) + " " + p.say.truncatedTail)
 	}
 	if n := src.Dropped.Total(); n > 0 {
-		p.warn(fmt.Sprintf(p.say.lostFrames, grouped(int64(n)), src.Dropped.Kernel, src.Dropped.Interface, src.Dropped.Queue)) //nolint:gosec // a count of frames
+		p.warn(fmt.Sprintf(p.say.lostFrames, figures.Grouped(int64(n)), src.Dropped.Kernel, src.Dropped.Interface, src.Dropped.Queue)) //nolint:gosec // a count of frames
 	}
 }
 
