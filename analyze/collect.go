@@ -57,16 +57,6 @@ type findKey struct {
 	first uint64
 }
 
-// MaxFindings bounds the findings of a result, and MaxSame those of one code, so
-// that a flood of one kind leaves room for the others; what comes on top is counted.
-const (
-	MaxFindings = 200_000
-	MaxSame     = 1 << 15
-)
-
-// maxLiveFindings bounds those of a live run, where the oldest make room.
-const maxLiveFindings = 10_000
-
 func newCollector(opt Options, p *pipeline, emit func(finding.Finding)) *collector {
 	c := &collector{
 		opt: opt, pipe: p, emit: emit, names: p.lanes[0].specs.names,
@@ -394,16 +384,12 @@ func (c *collector) find(lane int, f finding.Finding) {
 		c.forgetOldest()
 	}
 	grown := !ok || c.res.Findings[i].Evidence.Count != f.Evidence.Count || c.res.Findings[i].Severity != f.Severity
-	switch {
-	case !ok && !c.opt.Live && (len(c.res.Findings) >= MaxFindings || c.same[f.Code] >= MaxSame):
-		c.res.Shed++
-		return
-	case !ok:
+	if ok {
+		c.res.Findings[i] = f
+	} else {
 		c.same[f.Code]++
 		c.finds[key] = len(c.res.Findings)
 		c.res.Findings = append(c.res.Findings, f)
-	default:
-		c.res.Findings[i] = f
 	}
 	if f.Flow.Valid() {
 		of := c.said[f.Flow]
@@ -412,6 +398,9 @@ func (c *collector) find(lane int, f finding.Finding) {
 		}
 		of.gravest = max(of.gravest, f.Severity)
 		c.said[f.Flow] = of
+	}
+	if !ok && !c.opt.Live {
+		c.thin(f.Code)
 	}
 	if c.emit != nil && c.opt.Live && grown {
 		c.emit(f)
@@ -576,7 +565,9 @@ func (c *collector) outcome() *Result {
 // result is what was found so far, in its final order.
 func (c *collector) result() *Result {
 	r := *c.res
-	r.Findings = c.joined()
+	var out uint64
+	r.Findings, out = bounded(c.joined())
+	r.Shed += out
 	r.Connections, r.Briefs = c.keep.list()
 	r.overfull = c.keep.full()
 	c.trust.into(&r.Trust)

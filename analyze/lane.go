@@ -827,6 +827,7 @@ func (l *lane) finish() {
 		l.d.finds = append(l.d.finds, found{Finding: *f})
 	}
 	order := l.bySerial()
+	l.table.seal()
 	l.books.Empty()
 	l.tracker.Empty()
 	for _, slot := range order {

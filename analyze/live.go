@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"netwhy/analyze/conn"
-	"netwhy/analyze/finding"
 	"netwhy/analyze/flow"
 	"netwhy/analyze/proto"
 	"netwhy/analyze/tcp"
@@ -215,40 +214,5 @@ func (r *Result) own() {
 	r.quoted = maps.Clone(r.quoted)
 	for i := range r.Keyed {
 		r.Keyed[i] = maps.Clone(r.Keyed[i])
-	}
-}
-
-// forgetOldest makes room for new findings: in a run of months what ended first
-// has been told long ago. What is worse stays longer.
-func (c *collector) forgetOldest() {
-	const part = 4
-	order := make([]int, len(c.res.Findings))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int {
-		x, y := &c.res.Findings[a], &c.res.Findings[b]
-		return cmp.Or(cmp.Compare(min(x.Severity, finding.Warning), min(y.Severity, finding.Warning)), cmp.Compare(x.Evidence.End, y.Evidence.End), cmp.Compare(a, b))
-	})
-	gone := make(map[int]bool, len(order)/part)
-	for _, i := range order[:len(order)/part] {
-		gone[i] = true
-	}
-	at := make([]int, len(c.res.Findings)) // old place to new
-	kept := c.res.Findings[:0]
-	for i := range c.res.Findings {
-		at[i] = len(kept)
-		if !gone[i] {
-			kept = append(kept, c.res.Findings[i])
-		}
-	}
-	clear(c.res.Findings[len(kept):])
-	c.res.Findings = kept
-	for key, i := range c.finds {
-		if gone[i] {
-			delete(c.finds, key)
-		} else {
-			c.finds[key] = at[i]
-		}
 	}
 }

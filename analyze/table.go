@@ -141,6 +141,11 @@ func (t *table) grow() {
 // until recycle, so that what is said of it in this batch keeps its number.
 func (t *table) unlink(slot uint32) {
 	c := t.at(slot)
+	c.flags &^= inUse
+	t.live--
+	if t.index == nil {
+		return
+	}
 	mask := uint32(len(t.index) - 1)
 	i := c.hash & mask
 	for t.index[i].slot != slot {
@@ -157,9 +162,10 @@ func (t *table) unlink(slot uint32) {
 		}
 	}
 	t.index[i] = bucket{}
-	c.flags &^= inUse
-	t.live--
 }
+
+// seal gives the index up: nothing is looked for any more.
+func (t *table) seal() { t.index = nil }
 
 // recycle makes the slot of an unlinked conversation free.
 func (t *table) recycle(slot uint32) { t.free = append(t.free, slot) }
