@@ -155,7 +155,7 @@ func (e *Engine) recruitOne(c *crew, p Provider, keys bool) (route.Provider, err
 		}
 		times, reach := p.times(rp.Local, rp.Deadline)
 		if e.deps.times != nil {
-			e.deps.times(&times)
+			e.deps.times(base.URL, &times)
 		}
 		rp.FirstByte = times.FirstByte
 		tr := llm.NewTransport(llm.Network{

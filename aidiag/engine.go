@@ -37,7 +37,7 @@ type Deps struct {
 	Proxy   ProxyFunc             // nil: of the environment (HTTPS_PROXY)
 	tune    func(l *route.Limits) // tests shorten times that no user sets
 	nonce   func() string
-	times   func(t *llm.Timeouts)
+	times   func(url string, t *llm.Timeouts)
 }
 
 // DialFunc opens connections; tests give the engine a network of their own.

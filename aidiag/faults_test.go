@@ -46,7 +46,7 @@ func (w *world) opens(open time.Duration) {
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, faulttest.Silent())
-	w.deps.times = func(t *llm.Timeouts) { *t = patient; t.FirstByte, t.Attempt = time.Hour, time.Hour }
+	w.deps.times = func(_ string, t *llm.Timeouts) { *t = patient; t.FirstByte, t.Attempt = time.Hour, time.Hour }
 	e := w.engine()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	ended := make(chan error, 1)
@@ -93,7 +93,7 @@ func TestTookTooLong(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, faulttest.Silent())
 	w.cfg.Deadline = time.Second
-	w.deps.times = func(t *llm.Timeouts) { *t = patient; t.FirstByte = time.Hour }
+	w.deps.times = func(_ string, t *llm.Timeouts) { *t = patient; t.FirstByte = time.Hour }
 	e, c := w.run(), testCase("D1")
 	a := ask(t, e, c)
 	w.complete(c, a)

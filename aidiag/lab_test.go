@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,12 +55,17 @@ func sharedFolder(t *testing.T, name string) string {
 // of printable bytes.
 type originals struct {
 	addresses map[string]bool
-	texts     map[string]bool
+	seen      map[string]bool
+	texts     map[window][]string // by how they begin
 }
+
+// window is the shortest piece of a payload that is looked for: what begins with
+// a piece that a document does not hold is not in it.
+type window [8]byte
 
 func readOriginals(t *testing.T, path string) originals {
 	t.Helper()
-	o := originals{addresses: map[string]bool{}, texts: map[string]bool{}}
+	o := originals{addresses: map[string]bool{}, seen: map[string]bool{}, texts: map[window][]string{}}
 	f, err := capture.Open(t.Context(), []string{path}, capture.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -83,22 +90,16 @@ func (o *originals) frame(d []byte) {
 	if len(d) < 34 {
 		return
 	}
-	for _, mac := range [][]byte{d[0:6], d[6:12]} {
-		parts := make([]string, 6)
-		for i, x := range mac {
-			parts[i] = fmt.Sprintf("%02x", x)
-		}
-		o.addresses[strings.Join(parts, ":")] = true
-	}
+	o.address(d[0:6])
+	o.address(d[6:12])
 	switch kind := uint16(d[12])<<8 | uint16(d[13]); {
 	case kind == 0x0800:
-		o.addr(d[26:30])
-		o.addr(d[30:34])
+		o.address(d[26:30])
+		o.address(d[30:34])
 	case kind == 0x86dd && len(d) >= 54:
-		o.addr(d[22:38])
-		o.addr(d[38:54])
+		o.address(d[22:38])
+		o.address(d[38:54])
 	}
-	const least = 8
 	start := -1
 	for i := 34; i <= len(d); i++ {
 		if i < len(d) && d[i] > ' ' && d[i] < 0x7f {
@@ -107,17 +108,55 @@ func (o *originals) frame(d []byte) {
 			}
 			continue
 		}
-		if start >= 0 && i-start >= least && len(o.texts) < 20000 {
-			o.texts[string(d[start:min(i, start+64)])] = true
+		if start >= 0 && i-start >= len(window{}) {
+			o.text(d[start:min(i, start+64)])
 		}
 		start = -1
 	}
 }
 
-func (o *originals) addr(b []byte) {
-	if a, ok := netip.AddrFromSlice(b); ok && !a.IsUnspecified() {
-		o.addresses[a.String()] = true
+// address notes a MAC or an address of IP as it is written.
+func (o *originals) address(b []byte) {
+	if o.seen[string(b)] {
+		return
 	}
+	o.seen[string(b)] = true
+	if a, ok := netip.AddrFromSlice(b); ok {
+		if !a.IsUnspecified() {
+			o.addresses[a.String()] = true
+		}
+		return
+	}
+	o.addresses[net.HardwareAddr(b).String()] = true
+}
+
+func (o *originals) text(b []byte) {
+	const most = 20000
+	if o.seen[string(b)] || len(o.seen) >= most {
+		return
+	}
+	s := string(b)
+	o.seen[s] = true
+	begin := window([]byte(s))
+	o.texts[begin] = append(o.texts[begin], s)
+}
+
+// in returns the payloads that a document holds.
+func (o *originals) in(doc string) (found []string) {
+	looked := map[window]bool{}
+	for i := range len(doc) - len(window{}) + 1 {
+		w := window([]byte(doc[i : i+len(window{})]))
+		if looked[w] {
+			continue
+		}
+		looked[w] = true
+		for _, s := range o.texts[w] {
+			if strings.Contains(doc, s) {
+				found = append(found, s)
+			}
+		}
+	}
+	return found
 }
 
 // casesOfCapture are those of its diagnoses, and one of everything else that was
@@ -163,6 +202,10 @@ func TestLabCapturesStayPrivate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	w, ours := newWorld(t, faulttest.Healthy()), publicWords()
+	w.lonely(0)
+	w.cfg.Cache = false
+	w.deps.Defs = analyze.Defs()
 	sent := 0
 	for _, path := range files {
 		name := filepath.Base(path)
@@ -170,30 +213,22 @@ func TestLabCapturesStayPrivate(t *testing.T) {
 		if len(cases) == 0 {
 			continue
 		}
-		w := newWorld(t, faulttest.Healthy())
-		w.lonely(0)
-		w.cfg.Cache = false
-		w.deps.Defs = analyze.Defs()
-		e := w.engine()
-		ended := make(chan error, 1)
-		go func() { ended <- e.Run(t.Context()) }()
-		for _, c := range cases {
-			a := ask(t, e, c)
+		for _, a := range w.engine().AskAll(t.Context(), cases) {
 			if a.State != Answered {
-				t.Errorf("%s %s: %s: %s (%v)", name, c.Local.Cause, a.State, a.Reason, a.Rejected)
+				t.Errorf("%s %s: %s: %s (%v)", name, a.Local.Cause, a.State, a.Reason, a.Rejected)
 			}
 			if n := len(a.Decisions); n != 1 {
 				t.Errorf("%s: %d attempts", name, n)
 			}
 		}
-		e.Finish()
-		<-ended
-		o := readOriginals(t, path)
-		for _, r := range w.a1.Requests() {
-			sent++
-			checkPrivate(t, name, o, r)
+		o, requests := readOriginals(t, path), w.a1.Requests()[sent:]
+		if len(requests) != len(cases) {
+			t.Errorf("%s: %d requests for %d cases", name, len(requests), len(cases))
 		}
-		w.a1.Close()
+		for _, r := range requests {
+			checkPrivate(t, name, &o, r, ours)
+		}
+		sent += len(requests)
 	}
 	if sent == 0 {
 		t.Error("nothing was sent")
@@ -201,11 +236,11 @@ func TestLabCapturesStayPrivate(t *testing.T) {
 	t.Logf("%d requests of %d captures", sent, len(files))
 }
 
-func checkPrivate(t *testing.T, name string, o originals, r faulttest.Request) {
+func checkPrivate(t *testing.T, name string, o *originals, r faulttest.Request, ours string) {
 	t.Helper()
 	all := strings.ToLower(string(r.Body) + fmt.Sprint(r.Header))
 	for a := range o.addresses {
-		if strings.Contains(all, a) && len(a) > 3 {
+		if len(a) > 3 && strings.Contains(all, a) {
 			t.Errorf("%s: address %s was sent", name, a)
 		}
 	}
@@ -215,14 +250,36 @@ func checkPrivate(t *testing.T, name string, o originals, r faulttest.Request) {
 		t.Errorf("%s: no document", name)
 		return
 	}
-	doc, ours := user[i:], publicWords()
-	for s := range o.texts {
-		if strings.Contains(doc, s) && !strings.Contains(ours, s) && !redact.Allowed(s) {
+	for _, s := range o.in(user[i:]) {
+		if !strings.Contains(ours, s) && !redact.Allowed(s) {
 			t.Errorf("%s: payload %q was sent", name, s)
 		}
 	}
 	if n := llmTokens(r.Body); n > maxCaseTokens {
 		t.Errorf("%s: about %d tokens", name, n)
+	}
+	const most = 48 << 10
+	if len(r.Body) > most {
+		t.Errorf("%s: %d bytes were sent, more than %d", name, len(r.Body), most)
+	}
+}
+
+// TestOriginalsAreFound: the check above finds what it is there to find.
+func TestOriginalsAreFound(t *testing.T) {
+	t.Parallel()
+	o := originals{addresses: map[string]bool{}, seen: map[string]bool{}, texts: map[window][]string{}}
+	frame := append([]byte{0, 0x1b, 0x44, 0x11, 0x3a, 0xb7, 2, 0, 0, 0, 0, 1, 8, 0, 0x45}, make([]byte, 19)...)
+	copy(frame[26:], []byte{10, 0, 0, 5, 192, 168, 1, 7})
+	o.frame(append(frame, "GET /secret/path hunter2hunter2 \x00\x01short\x02db.corp.example"...))
+	for _, want := range []string{"00:1b:44:11:3a:b7", "10.0.0.5", "192.168.1.7"} {
+		if !o.addresses[want] {
+			t.Errorf("%s was not noted: %v", want, o.addresses)
+		}
+	}
+	got := o.in(`{"a":"hunter2hunter2","b":"x/secret/pathx","c":"short","d":"db.corp.exampl"}`)
+	slices.Sort(got)
+	if !slices.Equal(got, []string{"/secret/path", "hunter2hunter2"}) {
+		t.Errorf("found %q", got)
 	}
 }
 

@@ -2,20 +2,26 @@ package aidiag
 
 import (
 	"context"
+	"encoding/json"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"log"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"netwhy/aidiag/faulttest"
+	"netwhy/aidiag/internal/llm"
+	"netwhy/aidiag/internal/route"
 )
 
 // row is one line of the fault matrix.
@@ -243,12 +249,84 @@ func repairAsked(t *testing.T, w *world, _ *Engine) {
 	}
 }
 
+// checkWaits: who is asked again is asked behind the wait that the decision names,
+// which is the backoff of a passing fault, what the provider asked for, and
+// nothing for the rest; who is asked for the first time is not waited for.
+func checkWaits(t *testing.T, w *world, r *row, ds []Decision) {
+	t.Helper()
+	asked := w.a1.Requests()
+	for i, d := range ds {
+		least, most := int64(0), int64(0)
+		if d.Next == route.RetrySame {
+			switch d.Class { //nolint:exhaustive // the others ask again at once
+			case llm.NetTransient, llm.Server:
+				most = 30 // the base of the backoff, doubled at the second try
+			case llm.RateLimit:
+				least, most = 200, 220 // as asked, and up to a tenth
+			}
+		}
+		if d.BackoffMS < least || d.BackoffMS > most {
+			t.Errorf("row %d: attempt %d waits %d ms, want %d to %d", r.n, i+1, d.BackoffMS, least, most)
+		}
+		if d.Next != route.RetrySame || w.names[d.Endpoint] != "A1" || i+1 >= len(asked) {
+			continue
+		}
+		if gap := asked[i+1].At.Sub(asked[i].At); gap.Milliseconds() < d.BackoffMS {
+			t.Errorf("row %d: asked again behind %v, decided were %d ms", r.n, gap, d.BackoffMS)
+		}
+	}
+}
+
+// checkLines: a fault that heals by itself says nothing that stays on the screen;
+// each other one says its line once.
+func checkLines(t *testing.T, w *world, r *row, a Answer) {
+	t.Helper()
+	says := r.says
+	if says == "" && strings.Contains(r.classes, "protocol") {
+		says = "does not speak the API"
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	times := 0
+	for _, e := range w.events {
+		switch {
+		case says != "" && strings.Contains(e.Text, says) && e.Kind != EventFellBack:
+			times++
+		case says == "" && e.Kind != EventRetry, strings.Contains(e.Text, "\n"):
+			t.Errorf("row %d: the line %q was not called for", r.n, e.Text)
+		}
+	}
+	if times > 1 {
+		t.Errorf("row %d: said %d times: %v", r.n, times, w.events)
+	}
+	if !strings.Contains(seen(a), says) {
+		t.Errorf("row %d: user sees %q, want %q", r.n, seen(a), says)
+	}
+	if n := strings.Count(w.log.String(), `msg="asked a model"`); n != len(a.Decisions) {
+		t.Errorf("row %d: %d lines in the log for %d decisions", r.n, n, len(a.Decisions))
+	}
+}
+
+// checkSection: the part of the report is whole, whatever happened.
+func checkSection(t *testing.T, r *row, a Answer, answered bool) {
+	t.Helper()
+	s := Summarize([]Answer{a}, "en")
+	b, err := json.Marshal(s)
+	if err != nil || strings.Contains(string(b), "null") || len(s.Decisions) != len(a.Decisions) {
+		t.Errorf("row %d: %v %s", r.n, err, b)
+	}
+	if answered && (s.State != Answered || s.Provider == "" || s.Endpoint == "" || s.Model == "" || s.Tokens.Completion == 0) || !answered && (s.State != FellBack || s.Reason == "") {
+		t.Errorf("row %d: section %s", r.n, b)
+	}
+}
+
 // TestFaultMatrix shows, for each fault on real sockets, its class, the path, what
-// the breaker counted, what the user sees, and that the report is whole.
+// the breaker counted, the waits, what the log and the user read, and that the
+// report is whole.
 func TestFaultMatrix(t *testing.T) {
 	t.Parallel()
 	for _, r := range rows() {
-		t.Run(strings.ReplaceAll(r.name, " ", "-"), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%02d-%s", r.n, strings.ReplaceAll(r.name, " ", "-")), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, r.fault...)
 			if strings.HasPrefix(r.classes, "net_persistent") {
@@ -268,18 +346,103 @@ func TestFaultMatrix(t *testing.T) {
 			if (a.State == Answered) != answered {
 				t.Errorf("row %d: state %s reason %q rejected %v", r.n, a.State, a.Reason, a.Rejected)
 			}
-			text := seen(a)
-			if !strings.Contains(text, r.says) {
-				t.Errorf("row %d: user sees %q, want %q", r.n, text, r.says)
-			}
+			checkWaits(t, w, &r, a.Decisions)
+			checkLines(t, w, &r, a)
+			checkSection(t, &r, a, answered)
 			if r.says != "" && !w.said(r.says) {
 				t.Errorf("row %d: no line on the screen with %q: %v", r.n, r.says, w.events)
 			}
-			if st := e.Status().Router; st.InUse != 0 || st.Failures < int64(r.counted) {
-				t.Errorf("row %d: left behind: %+v", r.n, st)
+			inARow := r.counted
+			if strings.HasSuffix(r.path, "A1") && answered {
+				inARow = 0 // an answer forgives what was counted
+			}
+			st := e.Status().Router
+			if a1 := st.Endpoints[0]; st.InUse != 0 || st.Failures < int64(r.counted) || a1.Failures != inARow || a1.State != "closed" {
+				t.Errorf("row %d: left behind %+v, want %d failures in a row", r.n, st, inARow)
 			}
 			if r.also != nil {
 				r.also(t, w, e)
+			}
+		})
+	}
+}
+
+// TestEveryRow: the rows that are no single fault of an endpoint have tests of
+// their own; none is without one.
+func TestEveryRow(t *testing.T) {
+	t.Parallel()
+	tested := map[int]bool{
+		73: true, // TestInterrupted
+		74: true, // TestTookTooLong
+		75: true, // TestBreakerOnRealSockets, route: TestTripAndFallBackAtOnce, BenchmarkOpenPath
+		76: true, // TestOneProbeForAThousandCases, route: TestOneProbe
+		77: true, // TestBreakerOnRealSockets, route: TestProbeFailsAndTimeGrows
+		78: true, // route: TestCancelledProbe
+		79: true, // route: TestPanicAndGoexit
+		80: true, // route: TestStaleResults
+		81: true, // TestFailoverBenchS15
+		82: true, // TestOwnNetworkDown, route: TestNetworkGate
+		83: true, // TestAvalanche, route: TestBulkhead
+		86: true, // TestInjectionIsHarmless
+		87: true, // world.complete, of every row; TestRandomFaultsOnSockets
+		88: true, // TestConfigurationFaults, TestKeyFiles
+		89: true, // route: TestSuspend
+		90: true, // TestShutdownInBackoff
+	}
+	for _, r := range rows() {
+		tested[r.n] = true
+	}
+	for n := 1; n <= 90; n++ {
+		if !tested[n] {
+			t.Errorf("row %d has no test", n)
+		}
+	}
+}
+
+// TestRandomFaultsOnSockets: whatever faults come in whatever order, no call goes
+// back, exceeds its tries, takes a part for the whole or shows the key.
+func TestRandomFaultsOnSockets(t *testing.T) {
+	t.Parallel()
+	var pool [][]faulttest.Fault
+	for _, r := range rows() {
+		if r.change == nil && !strings.Contains(r.classes, "net_persistent") && r.n != 44 && r.n != 69 { // those take their time
+			pool = append(pool, r.fault)
+		}
+	}
+	for seed := range uint64(24) {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			t.Parallel()
+			rnd := rand.New(rand.NewPCG(seed, 7))
+			w := newWorld(t)
+			for _, s := range []*faulttest.Server{w.a1, w.a2, w.b1} {
+				var script []faulttest.Fault
+				for range 1 + rnd.IntN(4) {
+					faults := pool[rnd.IntN(len(pool))]
+					script = append(script, faults[rnd.IntN(len(faults))])
+				}
+				s.Script(script...)
+			}
+			e := w.run()
+			for i := range 4 {
+				c := testCase(fmt.Sprintf("D%d", i+1))
+				a := ask(t, e, c)
+				w.complete(c, a)
+				last, left := "", map[string]bool{}
+				for _, d := range a.Decisions {
+					if d.Endpoint != last && left[d.Endpoint] {
+						t.Errorf("came back to %s: %+v", w.names[d.Endpoint], a.Decisions)
+					}
+					last, left[last] = d.Endpoint, true
+				}
+				if n := len(a.Decisions); n > 6+3 { // those that were not sent have a decision too
+					t.Errorf("%d decisions", n)
+				}
+				if (a.State == Answered || a.State == Partial) && (!strings.Contains(a.Diagnosis.Explanation, "It was seen") || a.Diagnosis.Confidence == 0) {
+					t.Errorf("a part was taken for the whole: %+v", a.Diagnosis)
+				}
+			}
+			if st := e.Status().Router; st.InUse != 0 || st.Waiting != 0 {
+				t.Errorf("left behind: %+v", st)
 			}
 		})
 	}

@@ -206,7 +206,7 @@ func TestIndependentPeer(t *testing.T) {
 			// Their 429 asks for a second.
 			tune := w.deps.tune
 			w.deps.tune = func(l *route.Limits) { tune(l); l.RateWait = 2 * time.Second }
-			w.deps.times = func(t *llm.Timeouts) { *t = patient; t.FirstByte = 5 * time.Second }
+			w.deps.times = func(_ string, t *llm.Timeouts) { *t = patient; t.FirstByte = 5 * time.Second }
 			cs := testCase("D1")
 			a := ask(t, w.run(), cs)
 			w.complete(cs, a)

@@ -93,12 +93,15 @@ var (
 	hasty   = llm.Timeouts{FirstByte: 1500 * time.Millisecond, Idle: time.Second, NoData: 1500 * time.Millisecond, Attempt: 10 * time.Second, Grace: 60 * time.Millisecond}
 )
 
-// hurry gives the world hasty limits.
+// hurry gives the first endpoint, which has the fault, hasty limits. The others
+// keep their patience, as the machine may be slow.
 func (w *world) hurry() {
-	w.deps.times = func(t *llm.Timeouts) { *t = hasty }
-	for i := range w.cfg.Providers {
-		w.cfg.Providers[i].Timeouts = Timeouts{Connect: time.Second}
+	w.deps.times = func(url string, t *llm.Timeouts) {
+		if *t = patient; w.cfg.Providers[0].Endpoints[0] == url {
+			*t = hasty
+		}
 	}
+	w.cfg.Providers[0].Timeouts = Timeouts{Connect: time.Second}
 }
 
 func newWorld(t *testing.T, faults ...faulttest.Fault) *world {
@@ -122,7 +125,7 @@ func newWorld(t *testing.T, faults ...faulttest.Fault) *world {
 			l.MinLeft, l.ProbeByte = 100*time.Millisecond, 20*time.Second
 			l.Local = l.Pace // the servers are local, and play the cloud
 		},
-		times: func(t *llm.Timeouts) { *t = patient },
+		times: func(_ string, t *llm.Timeouts) { *t = patient },
 	}
 	w.names = map[string]string{w.a1.URL(): "A1", w.a2.URL(): "A2", w.b1.URL(): "B1"}
 	return w

@@ -147,7 +147,7 @@ func (c *Checker) claim(cl Claim) string {
 }
 
 // text judges a sentence that states facts about these findings.
-func (c *Checker) text(s string, ids []string, figures bool) string {
+func (c *Checker) text(s string, ids []string, facts bool) string {
 	switch {
 	case redact.Instruction(s):
 		return "reads like an instruction or holds markup"
@@ -159,7 +159,7 @@ func (c *Checker) text(s string, ids []string, figures bool) string {
 	if why := c.invented(s, ids); why != "" {
 		return why
 	}
-	if !figures {
+	if !facts {
 		return ""
 	}
 	for _, cited := range findingIDs.FindAllString(s, -1) {
@@ -167,9 +167,13 @@ func (c *Checker) text(s string, ids []string, figures bool) string {
 			return "speaks of " + cited + " without citing it"
 		}
 	}
-	have := c.Doc.Numbers(ids)
-	for _, n := range figuresIn(s) {
-		if !n.in(have) && !slices.ContainsFunc(figuresIn(c.Knowledge), func(k figure) bool { return k.value == n.value }) {
+	figures := figuresIn(s)
+	if len(figures) == 0 {
+		return ""
+	}
+	have, known := c.Doc.Numbers(ids), figuresIn(c.Knowledge)
+	for _, n := range figures {
+		if !n.in(have) && !slices.ContainsFunc(known, func(k figure) bool { return k.value == n.value }) {
 			return fmt.Sprintf("the figure %s is not in the cited evidence", n.text)
 		}
 	}
@@ -178,6 +182,9 @@ func (c *Checker) text(s string, ids []string, figures bool) string {
 
 // invented names a pseudonym that is not in the evidence.
 func (c *Checker) invented(s string, ids []string) string {
+	if len(redact.Tokens(s)) == 0 {
+		return ""
+	}
 	part := *c.Doc
 	part.Findings = nil
 	for _, f := range c.Doc.Findings {

@@ -262,6 +262,9 @@ func (e *Endpoint) collect(ctx context.Context, q Request) (Reply, error) {
 			if c.Index != 0 {
 				continue
 			}
+			if content.Len()+len(c.Delta.Content) > maxAnswer {
+				return reply, &BodyLimitError{What: "the answer", Limit: maxAnswer}
+			}
 			content.WriteString(c.Delta.Content)
 			refusal.WriteString(c.Delta.Refusal)
 			if c.FinishReason != "" {

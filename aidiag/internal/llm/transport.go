@@ -19,6 +19,7 @@ const (
 	maxErrorBody = 64 << 10
 	maxJSONBody  = 4 << 20
 	maxStream    = 16 << 20
+	maxAnswer    = 1 << 20 // of the text in a stream: ours are a few KiB
 	maxLine      = 1 << 20
 	maxHeader    = 64 << 10
 )
