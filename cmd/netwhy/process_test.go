@@ -21,18 +21,44 @@ import (
 // main when it is called by the program's name.
 func netwhyCommand(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
+	return commandAs(t, "netwhy", args...)
+}
+
+func commandAs(t *testing.T, name string, args ...string) *exec.Cmd {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	link := filepath.Join(t.TempDir(), "netwhy")
+	link := filepath.Join(t.TempDir(), name)
 	if err := os.Symlink(self, link); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), link, args...)
 	settings := func(v string) bool { return strings.HasPrefix(v, config.Prefix) } // also of tests: NETWHY_SHARED is no setting, and told so
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), settings), "HOME="+t.TempDir(), "XDG_CONFIG_HOME=", "LANG=C", "LC_ALL=C")
+	if os.Getenv("GORACE") == "" {
+		cmd.Env = append(cmd.Env, "GORACE=atexit_sleep_ms=0") // a second for each process otherwise
+	}
 	return cmd
+}
+
+// TestFaultIsReported: a panic in the analysis costs the run, not the report.
+func TestFaultIsReported(t *testing.T) {
+	t.Parallel()
+	cmd := commandAs(t, faulty, "replay", capturePath("slow-server.pcap"), "--format", "json")
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	var exit *exec.ExitError
+	if err := cmd.Run(); !errors.As(err, &exit) || exit.ExitCode() != 1 {
+		t.Errorf("exit: %v", err)
+	}
+	if said := stderr.String(); strings.Count(said, "\n") != 1 || !strings.Contains(said, "a wheel came off (script_test.go:") {
+		t.Errorf("standard error: %s", said)
+	}
+	if !strings.Contains(stdout.String(), `"schema": "netwhy.report/1"`) {
+		t.Errorf("no report:\n%s", stdout.String())
+	}
 }
 
 func capturePath(name string) string { return filepath.Join("..", "..", "fixtures", "captures", name) }

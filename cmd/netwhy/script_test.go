@@ -10,12 +10,30 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"netwhy/analyze/flow"
+	"netwhy/analyze/proto"
+	"netwhy/cmd/netwhy/internal/cli"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden output inside the scripts")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"netwhy": main})
+	testscript.Main(m, map[string]func(){"netwhy": main, faulty: mainFaulty})
+}
+
+// faulty is netwhy with a fault of its own: the first payload that comes makes
+// the analysis panic.
+const faulty = "netwhy-faulty"
+
+func mainFaulty() {
+	spec := proto.Spec{
+		Name: "faulty", Carrier: proto.TCP | proto.UDP, New: func() proto.Analyzer { panic("a wheel came off") },
+		Probe: func(flow.Dir, []byte) proto.Verdict { return proto.Certain },
+	}
+	os.Exit(cli.Main(cli.Process{
+		Args: os.Args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ(), Protocols: []proto.Spec{spec},
+	}))
 }
 
 // TestScripts runs every command as a user types it: one file of

@@ -115,6 +115,20 @@ func (q *Queue) Run(ctx context.Context) {
 	}
 }
 
+// Flush sends what waits, each once, until ctx ends: for the end of a run, when
+// Run has returned.
+func (q *Queue) Flush(ctx context.Context) {
+	for ctx.Err() == nil {
+		a, ok := q.take()
+		if !ok {
+			return
+		}
+		if err := q.target.Send(ctx, &a); err != nil {
+			q.failed(err)
+		}
+	}
+}
+
 func (q *Queue) send(ctx context.Context, a *Alert) error {
 	var err error
 	for n := range tries {

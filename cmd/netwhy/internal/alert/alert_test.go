@@ -89,6 +89,29 @@ func TestFailuresAreTriedAgain(t *testing.T) {
 	})
 }
 
+// TestFlush: what the end of a run brings is sent, as long as there is time.
+func TestFlush(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var failed []error
+		s := &sink{fails: 1}
+		q := NewQueue(s, func(err error) { failed = append(failed, err) })
+		for range 3 {
+			q.Add(Alert{})
+		}
+		q.Flush(t.Context())
+		if len(s.got) != 2 || len(failed) != 1 {
+			t.Errorf("%d sent, %d failed", len(s.got), len(failed))
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		q.Add(Alert{})
+		if q.Flush(ctx); len(s.got) != 2 {
+			t.Error("sent after the end")
+		}
+	})
+}
+
 func TestWebhook(t *testing.T) {
 	t.Parallel()
 	var got struct{ Diagnosis struct{ Cause string } }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"netwhy/analyze/proto"
 	"netwhy/capture"
 	"netwhy/cmd/netwhy/internal/config"
 	"netwhy/cmd/netwhy/internal/run"
@@ -39,6 +40,8 @@ type Process struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Environ        []string
+
+	Protocols []proto.Spec // what payload is read by; nil: everything netwhy knows
 }
 
 // Main runs the command line and returns the exit code.

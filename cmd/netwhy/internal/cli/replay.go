@@ -76,7 +76,7 @@ func (s *session) replay(c *cli.Context) error {
 }
 
 func (s *session) world(set *settings) run.World {
-	return run.World{Stdin: s.Stdin, Stdout: s.Stdout, Stderr: s.Stderr, Getenv: s.Get, Log: set.log, Version: version()}
+	return run.World{Stdin: s.Stdin, Stdout: s.Stdout, Stderr: s.Stderr, Getenv: s.Get, Log: set.log, Version: version(), Protocols: s.Protocols}
 }
 
 // parseSpeed reads "max", "10x" or "0.5x"; 0 is as fast as can be.

@@ -13,6 +13,7 @@ import (
 
 	"netwhy/analyze"
 	"netwhy/capture"
+	"netwhy/capture/packet"
 	"netwhy/cmd/netwhy/internal/privilege"
 	"netwhy/cmd/netwhy/internal/terminal"
 	"netwhy/cmd/netwhy/internal/trace"
@@ -43,16 +44,17 @@ const idleTimeout = 10 * time.Minute
 // Capture watches interfaces until the end of ctx, of the duration, or of the
 // number of packets, and writes the report. Privileges are given up after the
 // interfaces are open and before the first packet is read.
-func Capture(ctx context.Context, w World, opt *LiveOptions) (Outcome, error) {
+func Capture(ctx context.Context, w World, opt *LiveOptions) (out Outcome, err error) {
+	defer packet.Rescue("the run", func(fault error) { err = errors.Join(err, fault) }) // the terminal is as it was by then
 	plan, err := privilege.NewPlan(opt.User, os.Geteuid(), w.Getenv)
 	if err != nil {
 		return Outcome{}, err
 	}
-	c := &liveRun{w: w, opt: opt}
+	c := &liveRun{w: w, opt: opt, later: make(chan func(), maxLater)}
 	src := opt.Source
 	src.Standby = !plan.Stay
 	src.Filter = opt.Filter
-	src.Notify = func(n capture.Notice) { c.notice(ctx, n) }
+	src.Notify = func(n capture.Notice) { c.soon(func() { c.notice(ctx, n) }) }
 	if opt.Record.Path != "" || opt.Evidence != "" {
 		src.Tap = c.tap
 	}
@@ -70,7 +72,7 @@ func Capture(ctx context.Context, w World, opt *LiveOptions) (Outcome, error) {
 			w.Log.WarnContext(ctx, "closing the capture failed", slog.Any("err", err))
 		}
 	}()
-	if err := privilege.Drop(plan); err != nil {
+	if err = privilege.Drop(plan); err != nil {
 		return Outcome{}, err
 	}
 	w.Log.InfoContext(ctx, "privileges were given up", slog.String("user", plan.Name))
@@ -102,6 +104,10 @@ type liveRun struct {
 	recorded atomic.Uint64
 	pressure atomic.Bool
 	moments  chan func(*analyze.Result)
+	screen   atomic.Pointer[liveScreen] // nil: none is shown
+	guard    *terminal.Guard            // of the terminal that the screen has
+	later    chan func()                // what the capture's own goroutines have to tell
+	fault    atomic.Pointer[error]      // what ended the run besides the analysis: a panic, a lost screen
 
 	mu     sync.Mutex // guards standard error
 	rec    *capture.Recording
@@ -147,7 +153,7 @@ func (c *liveRun) watch(ctx context.Context, outs *outputs, secrets []byte) (Out
 	side, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var beside sync.WaitGroup
 	finish := func() { stop(); beside.Wait(); c.stopScreen() }
-	defer finish()
+	defer finish() // also where this goroutine panics
 	c.startScreen(side)
 	c.beside(side, &beside)
 	c.consult(ctx) // an interrupt ends the questions too: the report is due within a second
@@ -156,28 +162,50 @@ func (c *liveRun) watch(ctx context.Context, outs *outputs, secrets []byte) (Out
 		defer end.Stop()
 	}
 	c.w.Log.InfoContext(ctx, "capture begins", slog.Any("interface", c.opt.Source.Interfaces))
-	src, meter := outs.measured(c.src)
+	src, meter := outs.measured(&pressured{c.src, &c.pressure})
 	res, runErr := analyze.Run(ctx, src, analyze.Options{
 		Workers:        int(c.opt.Limits.Workers),
 		MaxConnections: int(c.opt.Limits.Connections),
 		IdleTimeout:    int64(idleTimeout),
 		Live:           true,
 		Secrets:        secrets,
+		Protocols:      c.w.Protocols,
 		Moments:        c.moments,
 		Pressure:       &c.pressure,
 		Connection:     outs.alsoConnections(c.mon.connection),
 	}, c.mon.finding)
 	finish()
-	out := Outcome{Interrupted: runErr != nil && ctx.Err() != nil}
-	if runErr != nil && !out.Interrupted {
-		out.Failed = true
-		c.w.Log.ErrorContext(ctx, "the analysis ended early; the report has what was found before", slog.Any("err", runErr))
-	}
 	if err := c.src.Close(); err != nil { // the tap has seen its last batch
 		c.w.Log.WarnContext(ctx, "closing the capture failed", slog.Any("err", err))
 	}
+	c.tellLater()
+	out := c.outcome(ctx, runErr)
 	recErr := c.endRecording()
 	return c.conclude(ctx, out, outs, res, meter, recErr)
+}
+
+// outcome tells how the run ended. A fault ends it like an error of the source:
+// with what was found before.
+func (c *liveRun) outcome(ctx context.Context, runErr error) Outcome {
+	if fault := c.fault.Load(); fault != nil {
+		runErr = *fault
+	}
+	var own *packet.PanicError
+	if errors.As(runErr, &own) {
+		c.w.Log.DebugContext(ctx, "where it happened", slog.String("stack", string(own.Stack)))
+	}
+	out := Outcome{Interrupted: runErr != nil && ctx.Err() != nil && own == nil}
+	if runErr != nil && !out.Interrupted {
+		out.Failed = true
+		c.say("the analysis ended early, the report has what was found before: %v", runErr)
+	}
+	return out
+}
+
+// fail ends the run for what is wrong beside the analysis.
+func (c *liveRun) fail(err error) {
+	c.fault.CompareAndSwap(nil, &err)
+	c.src.Stop()
 }
 
 // conclude writes the report of the whole run.
@@ -196,6 +224,7 @@ func (c *liveRun) conclude(ctx context.Context, out Outcome, outs *outputs, res 
 	c.mon.rename(r)
 	c.mon.last = moment{res: res, report: r, said: diagnoses}
 	c.mon.tellLast(time.Now())
+	c.flushAlerts(ctx)
 	if c.side.engine != nil {
 		c.side.engine.Finish()
 		c.side.asking.Wait()
@@ -210,13 +239,37 @@ func (c *liveRun) conclude(ctx context.Context, out Outcome, outs *outputs, res 
 // say writes a line to standard error, where no screen is in its way.
 func (c *liveRun) say(format string, args ...any) {
 	text := terminal.Printable(fmt.Sprintf(format, args...))
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.mon != nil && c.mon.screen != nil {
-		c.mon.screen.Line(text)
+	if s := c.screen.Load(); s != nil {
+		s.Line(text)
 		return
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	_, _ = fmt.Fprintln(c.w.Stderr, "netwhy: "+text) // a terminal that is gone is told by the report
+}
+
+// maxLater bounds what waits to be told.
+const maxLater = 64
+
+// soon has something told by another goroutine: those that read and record
+// frames wait for nobody, least of all for a terminal.
+func (c *liveRun) soon(tell func()) {
+	select {
+	case c.later <- tell:
+	default: // nobody reads what is told
+	}
+}
+
+// tellLater tells what waits.
+func (c *liveRun) tellLater() {
+	for {
+		select {
+		case tell := <-c.later:
+			tell()
+		default:
+			return
+		}
+	}
 }
 
 func (c *liveRun) notice(ctx context.Context, n capture.Notice) {

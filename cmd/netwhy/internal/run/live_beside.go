@@ -12,6 +12,7 @@ import (
 	"netwhy/aidiag"
 	"netwhy/analyze"
 	"netwhy/analyze/conn"
+	"netwhy/capture/packet"
 	"netwhy/cmd/netwhy/internal/alert"
 	"netwhy/cmd/netwhy/internal/metrics"
 	"netwhy/cmd/netwhy/internal/report"
@@ -83,17 +84,24 @@ func (c *liveRun) prepare(ctx context.Context) error {
 // beside starts what runs beside the analysis, until ctx ends.
 func (c *liveRun) beside(ctx context.Context, wg *sync.WaitGroup) {
 	b := &c.side
-	wg.Go(func() { c.mon.run(ctx) })
-	wg.Go(func() { c.signals(ctx) })
-	if b.metrics != nil {
+	start := func(what string, f func()) {
 		wg.Go(func() {
+			defer packet.Rescue(what, c.fail)
+			f()
+		})
+	}
+	start("the monitor", func() { c.mon.run(ctx) })
+	start("the signals", func() { c.signals(ctx) })
+	start("the notices", func() { c.tell(ctx) })
+	if b.metrics != nil {
+		start("the metrics", func() {
 			if err := b.metrics.Serve(ctx); err != nil {
 				c.w.Log.WarnContext(ctx, "the metrics are served no more", slog.Any("err", err))
 			}
 		})
 	}
 	for _, q := range b.alerts {
-		wg.Go(func() { q.Run(ctx) })
+		start("the alerts", func() { q.Run(ctx) })
 	}
 }
 
@@ -105,9 +113,11 @@ func (c *liveRun) consult(ctx context.Context) {
 		return
 	}
 	b.asking.Go(func() {
+		defer packet.Rescue("the questions to the AI", c.fail)
 		_ = b.engine.Run(ctx) // its error is the context's cause; the answers say what became of each case
 	})
 	b.asking.Go(func() {
+		defer packet.Rescue("the answers of the AI", c.fail)
 		for a := range b.engine.Answers() {
 			b.hear(a)
 			c.say("%s: the AI %s", a.Case, a.State)
@@ -172,6 +182,39 @@ func (c *liveRun) alert(now time.Time, d *report.Diagnosis) {
 	own := *d
 	for _, q := range c.side.alerts {
 		q.Add(alert.Alert{Schema: alert.Schema, Time: now, Host: host, Interfaces: c.opt.Source.Interfaces, Diagnosis: &own})
+	}
+}
+
+// How long the alerts of the end of a run may take.
+const (
+	flushInterrupted = 300 * time.Millisecond // the report is due within a second
+	flushEnded       = 5 * time.Second
+)
+
+// flushAlerts sends the alerts that wait, and those that the end has brought.
+func (c *liveRun) flushAlerts(ctx context.Context) {
+	limit := flushEnded
+	if ctx.Err() != nil {
+		limit = flushInterrupted
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	var wg sync.WaitGroup
+	for _, q := range c.side.alerts {
+		wg.Go(func() { q.Flush(ctx) })
+	}
+	wg.Wait()
+}
+
+// tell tells what the capture's own goroutines have to say, until ctx ends.
+func (c *liveRun) tell(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case tell := <-c.later:
+			tell()
+		}
 	}
 }
 

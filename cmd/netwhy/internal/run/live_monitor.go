@@ -14,6 +14,8 @@ import (
 	"netwhy/analyze/conn"
 	"netwhy/analyze/finding"
 	"netwhy/analyze/flow"
+	"netwhy/capture/packet"
+	"netwhy/cmd/netwhy/internal/config"
 	"netwhy/cmd/netwhy/internal/report"
 	"netwhy/rules"
 	"netwhy/rules/diagnosis"
@@ -21,13 +23,12 @@ import (
 
 // How often things are looked at and told during a run.
 const (
-	everyMoment   = time.Second           // findings are judged
-	everyPressure = 50 * time.Millisecond // the queue is looked at
-	everyUpdate   = 10 * time.Second      // the same finding or diagnosis is told again, if it has grown
-	tellAtOnce    = 100                   // events in one second; the rest has to wait for the next
-	pressureOn    = 0.5                   // part of the batches under way at which payload is left unread
-	pressureOff   = 0.2
-	waitMoment    = 5 * time.Second
+	everyMoment = time.Second      // findings are judged
+	everyUpdate = 10 * time.Second // the same finding or diagnosis is told again, if it has grown
+	tellAtOnce  = 100              // events in one second; the rest has to wait for the next
+	pressureOn  = 0.5              // part of the batches under way at which payload is left unread
+	pressureOff = 0.2
+	waitMoment  = 5 * time.Second
 )
 
 // monitor tells what is found while the capture runs. But for connection and
@@ -36,7 +37,6 @@ type monitor struct {
 	c        *liveRun
 	outs     *outputs
 	evidence *liveEvidence // nil: none is written
-	screen   *liveScreen   // nil: none is shown
 	dirty    atomic.Bool   // something was found since the last moment
 	now      chan struct{} // a report of the moment is wanted
 
@@ -129,30 +129,26 @@ func (m *monitor) finding(finding.Finding) { m.dirty.Store(true) }
 // connection is called by the analysis for each that ended.
 func (m *monitor) connection(s *conn.Summary) {
 	m.c.measured(s)
-	if m.screen != nil {
-		m.screen.talk.add(s)
+	if on := m.c.screen.Load(); on != nil {
+		on.talk.add(s)
 	}
 }
 
 // run looks at the findings every second until ctx ends.
 func (m *monitor) run(ctx context.Context) {
-	tick, pressure := time.NewTicker(everyMoment), time.NewTicker(everyPressure)
+	tick := time.NewTicker(everyMoment)
 	defer tick.Stop()
-	defer pressure.Stop()
-	defer m.c.stopScreen() // a panic too gives the terminal back
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-pressure.C:
-			m.feel()
 		case <-m.now:
 			if m.ask(ctx) {
 				m.tell(time.Now(), m.last.report)
 				m.outs.moment(m.c, m.last.report)
 			}
 		case now := <-tick.C:
-			if m.dirty.Swap(false) || m.held > 0 || m.screen != nil || m.c.side.metrics != nil {
+			if m.dirty.Swap(false) || m.held > 0 || m.c.screen.Load() != nil || m.c.side.metrics != nil {
 				if m.ask(ctx) {
 					m.tell(now, m.last.report)
 					m.show(now)
@@ -165,16 +161,30 @@ func (m *monitor) run(ctx context.Context) {
 	}
 }
 
-// feel sets the pressure by which payload is left unread.
-func (m *monitor) feel() {
-	used, size := m.c.src.Depth()
-	part := float64(used) / float64(size)
-	switch {
+// pressured decides with each batch whether payload is left unread from there on:
+// long before a batch is left out, and without waiting for anybody.
+type pressured struct {
+	depths
+	pressure *atomic.Bool
+}
+
+// depths is a source that tells how many batches are under way.
+type depths interface {
+	analyze.Source
+	Depth() (used, size int)
+}
+
+// Next implements analyze.Source.
+func (p *pressured) Next(ctx context.Context) (*packet.Batch, error) {
+	b, err := p.depths.Next(ctx)
+	used, size := p.Depth()
+	switch part := float64(used) / float64(size); {
 	case part >= pressureOn:
-		m.c.pressure.Store(true)
+		p.pressure.Store(true)
 	case part <= pressureOff:
-		m.c.pressure.Store(false)
+		p.pressure.Store(false)
 	}
+	return b, err
 }
 
 // ask gets the result so far and judges it; false: the run ends.
@@ -209,6 +219,7 @@ func (c *liveRun) report(ctx context.Context, res *analyze.Result) (*report.Repo
 	info := c.src.Info()
 	r, a := assemble(res, &info, diagnoses, set.Codes(), finding.Severity(c.least.Load())) //nolint:gosec // one was stored
 	r.Version = c.w.Version
+	doubt(r, &info, set, config.Lang(*c.lang.Load()))
 	return r, a, diagnoses
 }
 

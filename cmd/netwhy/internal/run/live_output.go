@@ -65,7 +65,7 @@ func (o *outputs) moment(c *liveRun, r *report.Report) {
 
 func (*outputs) momentTo(c *liveRun, want Output, r *report.Report) (err error) {
 	stdout := want.Path == "" || want.Path == "-"
-	if stdout && c.mon.screen != nil {
+	if stdout && c.screen.Load() != nil {
 		want.Path = "netwhy." + want.Format
 		stdout = false
 	}

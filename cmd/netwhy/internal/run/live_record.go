@@ -21,7 +21,8 @@ func (c *liveRun) beginRecording() (err error) {
 func (c *liveRun) tap(b *packet.Batch) {
 	if c.rec != nil && c.recErr == nil {
 		if c.recErr = c.rec.Write(b); c.recErr != nil {
-			c.say("%v", c.recErr)
+			err := c.recErr
+			c.soon(func() { c.say("%v", err) })
 		} else {
 			c.recorded.Add(uint64(len(b.Frames)))
 		}

@@ -37,15 +37,21 @@ func (c *liveRun) startScreen(ctx context.Context) {
 	if terminal.IsTerminal(c.w.Stderr) { // the log would be drawn across the screen
 		c.w.Log = slog.New(slog.NewTextHandler(sayer{c}, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	}
-	c.mon.screen = &liveScreen{
+	if tty, ok := c.w.Stdout.(*os.File); ok {
+		if c.guard, err = terminal.NewGuard(tty); err != nil {
+			c.w.Log.DebugContext(ctx, "the terminal is not guarded", slog.Any("err", err))
+		}
+	}
+	c.screen.Store(&liveScreen{
 		talk: newTalk(),
 		Screen: screen.Start(ctx, screen.Options{
 			In: c.w.Stdin, Out: c.w.Stdout, Environ: os.Environ(), Interfaces: strings.Join(c.opt.Source.Interfaces, " "),
 			Colour:    terminal.UseColour(c.w.Stdout, c.opt.NoColour, c.w.Getenv),
 			Quit:      c.src.Stop,
 			Interrupt: func() { _ = self.Signal(os.Interrupt) }, // the same way as from a shell
+			Failed:    func(err error) { c.fail(fmt.Errorf("the screen ended: %w", err)) },
 		}),
-	}
+	})
 }
 
 // sayer writes lines where the screen, or standard error, has them.
@@ -68,19 +74,19 @@ func (c *liveRun) streams() bool {
 
 // stopScreen gives the terminal back.
 func (c *liveRun) stopScreen() {
-	if c.mon == nil || c.mon.screen == nil {
+	s := c.screen.Swap(nil)
+	if s == nil {
 		return
 	}
-	s := c.mon.screen
-	c.mu.Lock()
-	c.mon.screen = nil
-	c.mu.Unlock()
-	_ = s.Stop() // a screen that ended by itself has ended the run
+	if err := s.Stop(); err == nil { // else the guard gives the terminal back when the process ends
+		c.guard.Release()
+	}
 }
 
 // show draws the latest moment.
 func (m *monitor) show(now time.Time) {
-	if m.screen == nil {
+	on := m.c.screen.Load()
+	if on == nil {
 		return
 	}
 	info := m.c.src.Info()
@@ -93,8 +99,8 @@ func (m *monitor) show(now time.Time) {
 	if m.c.opt.Record.Path != "" {
 		s.Recording = fmt.Sprintf("recorded %d", m.c.recorded.Load())
 	}
-	s.Talkers, s.Services = m.screen.talk.tops(now, m.last.res)
-	m.screen.Show(s)
+	s.Talkers, s.Services = on.talk.tops(now, m.last.res)
+	on.Show(s)
 }
 
 // aiLine is the state of the model and of its breakers.

@@ -10,6 +10,7 @@ import (
 	"netwhy/aidiag"
 	"netwhy/analyze"
 	"netwhy/analyze/finding"
+	"netwhy/analyze/proto"
 	"netwhy/capture"
 	"netwhy/cmd/netwhy/internal/config"
 	"netwhy/cmd/netwhy/internal/report"
@@ -26,6 +27,7 @@ type World struct {
 	Getenv         func(string) string
 	Log            *slog.Logger
 	Version        string
+	Protocols      []proto.Spec // what payload is read by; nil: everything there is
 }
 
 // Options of a replay.
@@ -121,6 +123,7 @@ func analyse(ctx context.Context, w World, opt *Options, file *capture.File, sec
 		Workers:        int(opt.Limits.Workers),
 		MaxConnections: int(opt.Limits.Connections),
 		Secrets:        secrets,
+		Protocols:      w.Protocols,
 		Connection:     outs.connections(),
 	}, nil)
 	return res, meter, err
@@ -150,6 +153,7 @@ func conclude(ctx context.Context, w World, opt *Options, set *rules.Set, file *
 	info := file.Info()
 	r, a := assemble(res, &info, diagnoses, set.Codes(), opt.MinSeverity)
 	r.Version = w.Version
+	doubt(r, &info, set, opt.Lang)
 	if out.Interrupted {
 		r.Interrupted = context.Cause(ctx).Error()
 	}
