@@ -20,30 +20,47 @@ type Conv struct {
 // Packet is what Decode learned of one frame. It holds no pointer. Offsets are
 // into the bytes that were decoded; a header that was not met has None or, for
 // L4 and Payload of a Kind without one, End.
+//
+// What nearly every packet is asked for stands in the first 64 bytes, and the whole
+// takes 512: packets go from one core to another, a cache line at a time.
 type Packet struct {
-	Protos Set  // of the whole stack, tunnels included
-	Kind   Kind // of the innermost thing that could be read
-	Err    Reason
+	Protos Set        // of the whole stack, tunnels included
+	Kind   Kind       // of the innermost thing that could be read
+	Err    Reason     // why no more could be read
 	Tunnel TunnelKind // outermost tunnel; NoTunnel: none
+	NConvs uint8      // valid entries of Convs
 
-	Key       flow.Key // innermost conversation; ports 0 where there are none
-	SrcIsA    bool     // the source is Key.A
-	Broadcast bool     // every worker must see it (fragments): Hash means nothing
-	Hash      uint32   // symmetric; of the quoted flow for ICMP errors
+	SrcIsA    bool // the source is Key.A
+	Broadcast bool // every worker must see it (fragments): Hash means nothing
+	// NoLength6 marks a packet whose innermost IPv6 header tells no length, as
+	// the kernel hands over large sends (BIG TCP). It is read to the end of the
+	// frame; Wireshark 4.0.17 does not read it, so it is not among Convs.
+	NoLength6 bool
+	BadHeader bool   // TCP header length is impossible: the segment has a stream but no analysis
+	Hash      uint32 // symmetric; of the quoted flow for ICMP errors
 
-	L2         uint32 // link header that carries the innermost addresses; see MACs
-	L3         uint32 // innermost IP (or ARP) header
+	IPVersion uint8 // 4, 6 or 0
+	Proto     uint8 // IANA number of what follows IP and its extension headers
+	TTL       uint8 // or hop limit
+	TOS       uint8 // traffic class: DSCP<<2 | ECN
+
 	L4         uint32 // transport header, behind IPv6 extension headers
 	Payload    uint32 // transport payload
 	End        uint32 // behind the last captured byte of the packet; padding is cut off
 	PayloadLen uint32 // transport payload bytes on the wire, also when cut by the snaplen
 
-	L2Kind    L2Kind // how to read addresses at L2
-	IPVersion uint8  // 4, 6 or 0
-	Proto     uint8  // IANA number of what follows IP and its extension headers
-	TTL       uint8  // or hop limit
-	TOS       uint8  // traffic class: DSCP<<2 | ECN
-	DF, MF    bool
+	Seq, Ack uint32 // TCP
+	Flags    uint16 // TCP, 9 bits: FIN is 1, NS is 256
+	Window   uint16 // TCP, unscaled
+	HdrLen   uint8  // TCP header bytes, options included
+	DF, MF   bool
+	L2Kind   L2Kind // how to read addresses at L2
+
+	Key              flow.Key // innermost conversation; ports 0 where there are none
+	SrcPort, DstPort uint16   // TCP, UDP, SCTP, DCCP, UDP-Lite
+
+	L2        uint32 // link header that carries the innermost addresses; see MACs
+	L3        uint32 // innermost IP (or ARP) header
 	IPID      uint16 // IPv4 identification
 	FragOff   uint16 // bytes
 	FragID    uint32 // identification of IPv4 or of the IPv6 fragment header
@@ -53,28 +70,15 @@ type Packet struct {
 	VLANs     uint8  // number of tags
 	TunnelID  uint32 // innermost VNI, GRE key, GTP TEID or tunnel id; 0: none
 
-	SrcPort, DstPort uint16 // TCP, UDP, SCTP, DCCP, UDP-Lite
-	Seq, Ack         uint32 // TCP
-	Flags            uint16 // TCP, 9 bits: FIN is 1, NS is 256
-	Window           uint16 // TCP, unscaled
-	HdrLen           uint8  // TCP header bytes, options included
-	BadHeader        bool   // TCP header length is impossible: the segment has a stream but no analysis
-	ICMPType         uint8
-	ICMPCode         uint8
+	ICMPType uint8
+	ICMPCode uint8
 
-	// NoLength6 marks a packet whose innermost IPv6 header tells no length, as
-	// the kernel hands over large sends (BIG TCP). It is read to the end of the
-	// frame; Wireshark 4.0.17 does not read it, so it is not among Convs.
-	NoLength6 bool
-
+	fragHdr   uint32 // offset of the IPv6 fragment header
+	fragNH    uint32 // offset of the next-header byte that points at it
 	Fragments uint32 // frames that it was put together from; 0: it came whole
 
-	fragHdr uint32 // offset of the IPv6 fragment header
-	fragNH  uint32 // offset of the next-header byte that points at it
-
-	NConvs uint8          // valid entries of Convs
-	Convs  [MaxConvs]Conv // in order of dissection; entries from NConvs on mean nothing
-	Quote  Quote          // means nothing unless Quote.Valid
+	Convs [MaxConvs]Conv // in order of dissection; entries from NConvs on mean nothing
+	Quote Quote          // means nothing unless Quote.Valid
 }
 
 // Quote is the packet that an ICMP or ICMPv6 error quotes.
