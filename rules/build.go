@@ -187,28 +187,13 @@ func (b *builder) choice(s scalar, what string, known []string, env *environment
 }
 
 func (b *builder) expr(s scalar, env *environment, want reflect.Kind) *program {
+	x := &expression{src: s, env: env, want: want}
 	if b.builtin && b.quick {
-		p := postpone(s, env, want, none)
-		b.note(p)
-		return p
+		return postpone(x)
 	}
-	p, list := compile(s, env, want, nil)
+	p, list := compile(x)
 	b.take(list)
-	b.note(p)
 	return p
-}
-
-// note remembers which names the rule reads.
-func (b *builder) note(p *program) {
-	if p == nil {
-		return
-	}
-	if b.rule.uses == nil {
-		b.rule.uses = make(map[string]bool)
-	}
-	for u := range p.uses {
-		b.rule.uses[u] = true
-	}
 }
 
 func (b *builder) take(list []*Error) {
@@ -269,9 +254,6 @@ func (b *builder) text(t texts, what string, env *environment, command bool) tex
 func (b *builder) template(s scalar, env *environment, lang string, command bool) *template {
 	t, list := parseText(s, env, lang, command, b.builtin && b.quick)
 	b.take(list)
-	for i := range t.parts {
-		b.note(t.parts[i].prog)
-	}
 	return t
 }
 

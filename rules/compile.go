@@ -21,6 +21,12 @@ import (
 	"github.com/expr-lang/expr/vm"
 )
 
+// Functions of the language: letters of a text counted, and in lower case.
+const (
+	nameLen   = "len"
+	nameLower = "lower"
+)
+
 // Bounds of one expression. The longest rule built in has some 60 nodes.
 const (
 	maxNodes     = 200
@@ -33,54 +39,73 @@ const (
 func allowed() []string {
 	return []string{
 		"any", "all", "none", "one", "count", "filter", "map", "sum", "min", "max",
-		"abs", "round", "len", "lower", "upper",
+		"abs", "round", nameLen, nameLower, "upper",
 	}
 }
 
-// program is a compiled expression and the names it reads.
+// program is an expression and the names it reads. It is compiled when it is first
+// evaluated, if it is known to be right: a run asks a few of a thousand.
 type program struct {
-	code  *vm.Program
-	uses  map[string]bool // dotted: conn.client.mss
-	later *later          // nil: code is there
-}
+	expression
+	uses map[string]bool // dotted: conn.client.mss
 
-// later is an expression that is compiled when it is first evaluated: a run asks a
-// few of a thousand.
-type later struct {
+	later bool // code and err are there after once
 	once  sync.Once
-	src   scalar
-	env   *environment
-	want  reflect.Kind
-	funcs func() []expr.Option
 	code  *vm.Program
 	err   error
+
+	weaving sync.Once
+	woven   closure
+}
+
+// expression is what is written, and for where.
+type expression struct {
+	src     scalar
+	env     *environment
+	want    reflect.Kind // reflect.Invalid: any that can be shown
+	lang    string       // of a text; empty: not one
+	command bool         // a text for the shell
 }
 
 // postpone makes a program of an expression that is known to compile. Which names
 // it reads is told from its words: some too many do no harm.
-func postpone(src scalar, env *environment, want reflect.Kind, funcs func() []expr.Option) *program {
-	return &program{uses: mentioned(src.text), later: &later{src: src, env: env, want: want, funcs: funcs}}
+func postpone(x *expression) *program {
+	p := &program{expression: *x, later: true}
+	if x.lang == "" { // nobody asks what texts read
+		p.uses = mentioned(x.src.text)
+	}
+	return p
 }
 
-// ready returns the code.
+// ready returns the code for the machine.
 func (p *program) ready() (*vm.Program, error) {
-	if p.later == nil {
+	if !p.later {
 		return p.code, nil
 	}
-	l := p.later
-	l.once.Do(func() {
-		done, faults := compile(l.src, l.env, l.want, l.funcs())
+	p.once.Do(func() {
+		done, faults := compile(&p.expression)
 		if len(faults) > 0 {
-			l.err = faults[0]
+			p.err = faults[0]
 			return
 		}
-		l.code = done.code
+		p.code = done.code
 	})
-	return l.code, l.err
+	return p.code, p.err
 }
 
-// none are no functions.
-func none() []expr.Option { return nil }
+// closure returns the expression as functions; nil: only the machine can.
+func (p *program) closure() *closure {
+	p.weaving.Do(func() {
+		w := weaver{env: p.env, lang: p.lang, command: p.command}
+		if c, ok := w.weave(p.src.text); ok && (p.want == reflect.Invalid || p.want == c.kind()) {
+			p.woven = c
+		}
+	})
+	if p.woven.kind() == reflect.Invalid {
+		return nil
+	}
+	return &p.woven
+}
 
 // mentioned are the names in a text, with what is dotted to them: a, a.b, a.b.c.
 func mentioned(text string) map[string]bool {
@@ -105,13 +130,14 @@ func mentioned(text string) map[string]bool {
 
 // compile checks and compiles one expression. The faults are in the place of the
 // expression, each with the caret or the near name.
-func compile(src scalar, env *environment, want reflect.Kind, funcs []expr.Option) (*program, []*Error) {
+func compile(x *expression) (*program, []*Error) {
+	src, env := x.src, x.env
 	g := &guard{uses: make(map[string]bool)}
 	opts := []expr.Option{
 		env.option(), expr.MaxNodes(maxNodes), expr.Patch(g),
 		expr.Function("ratio", ratio, new(func(float64, float64) float64)),
 	}
-	switch want { //nolint:exhaustive // the kinds that rules have
+	switch x.want { //nolint:exhaustive // the kinds that rules have
 	case reflect.Bool:
 		opts = append(opts, expr.AsBool(), expr.WarnOnAny())
 	case reflect.Float64:
@@ -119,7 +145,9 @@ func compile(src scalar, env *environment, want reflect.Kind, funcs []expr.Optio
 	case reflect.String:
 		opts = append(opts, expr.AsKind(reflect.String), expr.WarnOnAny())
 	}
-	opts = append(opts, funcs...)
+	if x.lang != "" {
+		opts = append(opts, helpers(x.lang, x.command)...)
+	}
 	code, err := env.compile(src.text, opts)
 	var list []*Error
 	for _, f := range g.faults {
@@ -132,7 +160,7 @@ func compile(src scalar, env *environment, want reflect.Kind, funcs []expr.Optio
 	if len(list) > 0 {
 		return nil, list
 	}
-	return &program{code: code, uses: g.uses}, nil
+	return &program{expression: *x, code: code, uses: g.uses}, nil
 }
 
 // compile is expr.Compile without its table of builtins, which that makes anew and
@@ -345,11 +373,14 @@ func (f *finder) Visit(node *ast.Node) {
 // ratio is a/b, and 0 where b is 0: with +Inf a threshold would be met by a
 // division by nothing.
 func ratio(params ...any) (any, error) {
-	a, b := number(params[0]), number(params[1])
+	return quotient(number(params[0]), number(params[1])), nil
+}
+
+func quotient(a, b float64) float64 {
 	if b == 0 {
-		return 0.0, nil
+		return 0
 	}
-	return a / b, nil
+	return a / b
 }
 
 // number makes one kind of number of those that the language has.

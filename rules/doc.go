@@ -15,6 +15,18 @@
 // diagnosis per cause and party, with its reach, ranked by severity and then by
 // what it cost.
 //
+// # Many of a kind
+//
+// A cause can hold for thousands: nobody reads thousands of diagnoses. The fifty
+// that cost most are told one by one, the others of the same cause, culprit and
+// severity in one diagnosis with its reach and samples (more.go). Conditions are
+// asked of all of them, words are found for what is told only.
+//
+// A conversation whose summary was not kept, because a capture had more of them
+// than there is room, is judged by its findings and by what is kept of it in short:
+// ends, protocol, sizes. It counts with the others of its party and in the reach;
+// a diagnosis of its own it never gets, for want of facts to tell.
+//
 // # Why rules and not code
 //
 // Facts and judgement age differently. An analyzer says what was seen; what it
@@ -28,7 +40,9 @@
 // double is an error everywhere. expr has no dependencies and compiles in
 // microseconds; what its language allows and a rule should not do (clock, ranges,
 // division by zero, methods, unknown names) is refused when the rule is loaded:
-// see compile.go.
+// see compile.go. What was checked runs as closures over the facts (closure.go), a
+// twentieth of what the library's machine and its map of all names take; the
+// machine evaluates what they cannot express.
 //
 // # Why woken by codes
 //

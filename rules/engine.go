@@ -2,55 +2,103 @@ package rules
 
 import (
 	"fmt"
-	"maps"
 	"net/netip"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/expr-lang/expr/vm"
 
-	"netwhy/analyze/conn"
 	"netwhy/analyze/finding"
-	"netwhy/analyze/flow"
 	"netwhy/rules/diagnosis"
 )
 
-// machine runs programs. It is one goroutine's.
+// machine evaluates programs. It is one goroutine's.
 type machine struct{ vm vm.VM }
 
 func newMachine() *machine { return &machine{vm: vm.VM{MemoryBudget: memoryBudget}} }
 
-func (m *machine) run(p *program, env map[string]any) (any, error) {
+// woven is the closure of a program, where that can be used.
+func woven(p *program, v *view) *closure {
+	if v.given != nil {
+		return nil
+	}
+	return p.closure()
+}
+
+func (m *machine) run(p *program, v *view) (any, error) {
 	code, err := p.ready()
 	if err != nil {
 		return nil, err
 	}
-	return m.vm.Run(code, env)
+	return m.vm.Run(code, v.env())
 }
 
-// truth runs a condition.
-func (m *machine) truth(p *program, env map[string]any) (bool, error) {
-	v, err := m.run(p, env)
-	b, _ := v.(bool)
+// truth evaluates a condition.
+func (m *machine) truth(p *program, v *view) (bool, error) {
+	if c := woven(p, v); c != nil {
+		return c.truth(v), nil
+	}
+	x, err := m.run(p, v)
+	b, _ := x.(bool)
 	return b, err
 }
 
-func (m *machine) number(p *program, env map[string]any) (float64, error) {
+func (m *machine) number(p *program, v *view) (float64, error) {
 	if p == nil {
 		return 0, nil
 	}
-	v, err := m.run(p, env)
+	if c := woven(p, v); c != nil {
+		return c.num(v), nil
+	}
+	x, err := m.run(p, v)
 	if err != nil {
 		return 0, err
 	}
-	return number(v), nil
+	return number(x), nil
 }
 
-// subject is what a rule is asked about: a conversation, a host or everything.
-type subject struct {
-	id       flow.ID    // connection scope
-	addr     netip.Addr // host scope
-	findings []int      // indices into the input's, ascending
-	conns    []*conn.Summary
+// shown evaluates an expression of a text.
+func (m *machine) shown(p *program, v *view) (string, error) {
+	if c := woven(p, v); c != nil {
+		return c.show(v), nil
+	}
+	x, err := m.run(p, v)
+	if err != nil {
+		return "", err
+	}
+	s, ok := show(x)
+	if !ok {
+		return "", fmt.Errorf("%T cannot be shown", x)
+	}
+	return s, nil
+}
+
+// choose evaluates a choice; in its expression the names stand for themselves
+// (they are in every environment, but for "host", which is a name of its own).
+func (m *machine) choose(c *choice, v *view, names []string) (string, error) {
+	if c.expr == nil {
+		return c.fixed, nil
+	}
+	var s string
+	if w := woven(c.expr, v); w != nil {
+		s = w.text(v)
+	} else {
+		env := v.env()
+		host := env[nameHost]
+		env[nameHost] = nameHost
+		x, err := m.run(c.expr, v)
+		env[nameHost] = host
+		if err != nil {
+			return "", err
+		}
+		s, _ = x.(string)
+	}
+	if !slices.Contains(names, s) {
+		return "", fmt.Errorf("%q is none of its names", s)
+	}
+	return s, nil
 }
 
 // hit is a rule that holds for a subject.
@@ -63,7 +111,7 @@ type hit struct {
 	stalled    float64
 	failed     float64
 	evidence   []int // indices of the findings that prove it, ascending
-	conns      []*conn.Summary
+	conns      []talk
 	absorbed   []*hit // effects that it explains
 	into       *hit   // the cause that explains this one
 }
@@ -71,201 +119,145 @@ type hit struct {
 // judge is one run of the engine.
 type judge struct {
 	*Set
-	*machine
 	in     *Input
 	opt    Options
-	base   map[string]any
 	faults []*Error
 	broken map[string]bool // rules that failed once: told once
-
-	last    *subject
-	lastEnv map[string]any // of last: one map for all, a clone for each would be most of what a judgement costs
-	changed []string       // names of lastEnv that are not as in base
-	codes   codeSheets
-
-	byFlow map[flow.ID]*subject
-	byHost map[Side]map[netip.Addr]*subject
-	all    *subject
+	subjects
 }
 
 // Diagnose names the causes of what was found, most serious first. It never
 // fails as a whole: a rule that cannot be evaluated is left out and returned as a
 // fault. The result depends on nothing but its arguments.
 func (s *Set) Diagnose(in *Input, opt Options) ([]diagnosis.Diagnosis, []*Error) {
-	j := &judge{
-		Set: s, machine: newMachine(), in: in, opt: opt,
-		broken: make(map[string]bool), byFlow: make(map[flow.ID]*subject),
-		byHost: make(map[Side]map[netip.Addr]*subject), all: &subject{},
-	}
-	j.base = s.zeros(in)
-	j.lastEnv = maps.Clone(j.base)
-	j.codes = codeSheets{of: make(map[string]map[string]any), row: make(map[finding.Code]map[string]any)}
-	j.gather()
-	hits := j.hits()
-	hits = subsume(hits)
-	return j.fold(hits), j.faults
+	j := &judge{Set: s, in: in, opt: opt, broken: make(map[string]bool)}
+	j.gather(s, in)
+	said := j.fold(subsume(j.hits()))
+	return said, j.faults
 }
 
-// gather sorts the findings to conversations, hosts and everything.
-func (j *judge) gather() {
-	seen := make(map[flow.ID]*conn.Summary)
-	for i := range j.in.Findings {
-		f := &j.in.Findings[i]
-		if _, known := j.schema.defs[f.Code]; !known {
-			continue
-		}
-		var c *conn.Summary
-		if f.Flow.Valid() {
-			var ok bool
-			if c, ok = seen[f.Flow]; !ok {
-				c = j.in.Connection(f.Flow)
-				seen[f.Flow] = c
-			}
-			s := j.byFlow[f.Flow]
-			if s == nil {
-				s = &subject{id: f.Flow}
-				j.byFlow[f.Flow] = s
-			}
-			s.add(i, c)
-		}
-		j.all.add(i, c)
-		for _, by := range []Side{ByServer, ByClient, ByHost} {
-			if a := hostOf(f, c, by); a.IsValid() {
-				if j.byHost[by] == nil {
-					j.byHost[by] = make(map[netip.Addr]*subject)
-				}
-				s := j.byHost[by][a]
-				if s == nil {
-					s = &subject{addr: a}
-					j.byHost[by][a] = s
-				}
-				s.add(i, c)
-			}
-		}
-	}
+// question is a rule that is asked about a subject.
+type question struct {
+	rule *Rule
+	sub  *subject
+	next int // the subject's next question; -1: none
+	hit  *hit
+	err  error
 }
 
-func (s *subject) add(i int, c *conn.Summary) {
-	s.findings = append(s.findings, i)
-	if c != nil && (len(s.conns) == 0 || s.conns[len(s.conns)-1] != c) {
-		s.conns = append(s.conns, c)
-	}
-}
-
-// unique leaves each conversation once, in the order of their numbers.
-func (s *subject) unique() {
-	slices.SortFunc(s.conns, func(a, b *conn.Summary) int { return compareIDs(a.ID, b.ID) })
-	s.conns = slices.Compact(s.conns)
-}
-
-func hostOf(f *finding.Finding, c *conn.Summary, by Side) netip.Addr {
-	switch {
-	case by == ByHost && f.Host.IsValid(), c == nil:
-		return f.Host
-	case by == ByClient:
-		return c.Client.Addr.Addr()
-	default:
-		return c.Server.Addr.Addr()
-	}
-}
-
-// hits asks each rule that a finding wakes about each subject that has one, once.
-func (j *judge) hits() []*hit {
-	type question struct {
-		rule *Rule
-		sub  *subject
-	}
-	asked := make(map[question]bool)
-	var out []*hit
+// questions are the rules that the findings wake, each asked once about each
+// subject that has one, in the order of the findings. The subjects come in the
+// order of their first question.
+func (j *judge) questions() ([]question, []*subject) {
+	var list []question
+	var about []*subject
 	for i := range j.in.Findings {
 		f := &j.in.Findings[i]
 		for _, r := range j.wakes[f.Code] {
 			sub := j.subject(r, f)
-			q := question{r, sub}
-			if sub == nil || asked[q] {
+			if sub == nil || sub.asked(r, len(j.rules)) {
 				continue
 			}
-			asked[q] = true
-			if h := j.ask(r, sub); h != nil {
-				out = append(out, h)
+			if sub.first < 0 {
+				sub.first = len(list)
+				about = append(about, sub)
+			} else {
+				list[sub.last].next = len(list)
+			}
+			sub.last = len(list)
+			list = append(list, question{rule: r, sub: sub, next: -1})
+		}
+	}
+	return list, about
+}
+
+const (
+	// atOnce is how many subjects a worker takes at a time: enough that taking them
+	// costs nothing, few enough that none waits for another's.
+	atOnce = 64
+	// worthWorkers is the number of subjects from which on a second worker pays.
+	worthWorkers = 256
+)
+
+// hits asks each rule that a finding wakes about each subject that has one, once.
+// Subjects have nothing to do with each other: they are judged by several workers,
+// and what they say is put in the order of the questions.
+func (j *judge) hits() []*hit {
+	list, about := j.questions()
+	workers := 1
+	if len(about) >= worthWorkers {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	var next atomic.Int64
+	work := func() {
+		a := asker{machine: newMachine(), view: newView(j.Set, j.in), subjects: &j.subjects}
+		for {
+			from := int(next.Add(atOnce)) - atOnce
+			if from >= len(about) {
+				return
+			}
+			for _, sub := range about[from:min(from+atOnce, len(about))] {
+				for n := sub.first; n >= 0; n = list[n].next {
+					list[n].hit, list[n].err = a.ask(list[n].rule, sub)
+				}
 			}
 		}
 	}
+	var wg sync.WaitGroup
+	for range workers - 1 {
+		wg.Go(work)
+	}
+	work()
+	wg.Wait()
+	return j.answers(list)
+}
+
+// answers are the hits, in the order of the questions. A rule is left out from its
+// first failure on.
+func (j *judge) answers(list []question) []*hit {
+	var out []*hit
+	for i := range list {
+		q := &list[i]
+		switch {
+		case j.broken[q.rule.ID]:
+		case q.err != nil:
+			j.fail(q.rule, q.err)
+		case q.hit != nil:
+			out = append(out, q.hit)
+		}
+	}
+	return append(out, j.likely(list, out)...)
+}
+
+// likely are the hits of rules that ask for more than is kept of a forgotten
+// conversation: one is taken to be as others of the same party are, and what has no
+// such others is not judged.
+func (j *judge) likely(list []question, sure []*hit) []*hit {
+	var known map[groupKey]*hit
+	var out []*hit
+	for i := range list {
+		q := &list[i]
+		if q.rule.brief || q.sub.brief == nil || j.broken[q.rule.ID] {
+			continue
+		}
+		if known == nil {
+			known = make(map[groupKey]*hit)
+			for _, h := range sure {
+				if k := h.party(); h.rule.Scope == Connection && k.own == nil && known[k] == nil {
+					known[k] = h
+				}
+			}
+		}
+		h := &hit{rule: q.rule, sub: q.sub, conns: q.sub.conns}
+		like := known[h.party()]
+		if like == nil {
+			continue
+		}
+		h.culprit, h.severity, h.confidence = like.culprit, like.severity, like.confidence
+		h.evidence = q.sub.proving(q.rule, j.in)
+		out = append(out, h)
+	}
 	return out
-}
-
-func (j *judge) subject(r *Rule, f *finding.Finding) *subject {
-	switch r.Scope {
-	case Connection:
-		if f.Flow.Valid() {
-			return j.byFlow[f.Flow]
-		}
-		return nil
-	case Host:
-		var c *conn.Summary
-		if f.Flow.Valid() {
-			c = j.in.Connection(f.Flow)
-		}
-		if a := hostOf(f, c, r.By); a.IsValid() {
-			return j.byHost[r.By][a]
-		}
-		return nil
-	default:
-		return j.all
-	}
-}
-
-// env is the environment of a subject. That of the last one is kept: several
-// rules ask about the same.
-func (j *judge) env(sub *subject) map[string]any {
-	if j.last != sub {
-		j.last = sub
-		j.fresh(sub)
-	}
-	return j.lastEnv
-}
-
-// fresh makes the environment that of another subject.
-func (j *judge) fresh(sub *subject) {
-	env := j.lastEnv
-	for _, name := range j.changed {
-		env[name] = j.base[name]
-	}
-	j.changed = append(j.changed[:0], nameConn, nameWorst)
-	list := make([]*finding.Finding, len(sub.findings))
-	for i, n := range sub.findings {
-		list[i] = &j.in.Findings[n]
-	}
-	j.setCodes(env, list)
-	if sub.id.Valid() {
-		if len(sub.conns) > 0 {
-			j.tables.setConn(env, sub.conns[0])
-		}
-		return
-	}
-	sub.unique()
-	j.changed = append(j.changed, nameTotal, nameMost, nameHost, nameConns)
-	if c := worstOf(sub.conns); c != nil {
-		j.tables.setConn(env, c)
-	}
-	j.tables.setFigures(env, sub.conns)
-	sf := subjectFacts{addr: sub.addr, conns: float64(len(sub.conns))}
-	clients, servers, ports := map[netip.Addr]bool{}, map[netip.Addr]bool{}, map[uint16]bool{}
-	for _, c := range sub.conns {
-		clients[c.Client.Addr.Addr()], servers[c.Server.Addr.Addr()], ports[c.Server.Addr.Port()] = true, true, true
-	}
-	sf.clients, sf.servers, sf.ports = float64(len(clients)), float64(len(servers)), float64(len(ports))
-	env[nameHost], env[nameConns] = row(hostFacts(), &sf), row(connsFacts(), &sf)
-}
-
-func worstOf(list []*conn.Summary) *conn.Summary {
-	var worst *conn.Summary
-	for _, c := range list {
-		if worst == nil || c.Score > worst.Score {
-			worst = c
-		}
-	}
-	return worst
 }
 
 func (j *judge) fail(r *Rule, err error) {
@@ -275,42 +267,43 @@ func (j *judge) fail(r *Rule, err error) {
 	}
 }
 
-// ask evaluates a rule for a subject; nil when it does not hold.
-func (j *judge) ask(r *Rule, sub *subject) *hit {
-	if j.broken[r.ID] {
-		return nil
-	}
-	env := j.env(sub)
-	holds, err := j.truth(r.when, env)
-	if err != nil {
-		j.fail(r, err)
-		return nil
-	}
-	if !holds {
-		return nil
-	}
-	h := &hit{rule: r, sub: sub}
-	if err := j.judgement(h, env); err != nil {
-		j.fail(r, err)
-		return nil
-	}
-	for _, n := range sub.findings {
-		c := j.in.Findings[n].Code
-		if slices.Contains(r.On, c) || slices.Contains(r.Explains, c) {
-			h.evidence = append(h.evidence, n)
-		}
-	}
-	h.conns = j.concerned(h)
-	return h
+// asker asks rules about subjects. It is one goroutine's.
+type asker struct {
+	*machine
+	*subjects
+	view *view
 }
 
-func (j *judge) judgement(h *hit, env map[string]any) error {
-	c, err := j.choose(&h.rule.culprit, env, culpritNames())
+// ask evaluates a rule for a subject; nil when it does not hold, or when too little
+// is known of the subject.
+func (a *asker) ask(r *Rule, sub *subject) (*hit, error) {
+	if sub.brief != nil && !r.brief {
+		return nil, nil //nolint:nilnil // neither a hit nor a fault
+	}
+	a.view.look(sub)
+	holds, err := a.truth(r.when, a.view)
+	if err != nil || !holds {
+		return nil, err
+	}
+	h := &hit{rule: r, sub: sub}
+	if err := a.judgement(h); err != nil {
+		return nil, err
+	}
+	h.evidence = sub.proving(r, a.view.in)
+	h.conns = sub.conns
+	if r.Scope != Connection {
+		h.conns = a.concerned(h.evidence, a.view.in)
+	}
+	return h, nil
+}
+
+func (a *asker) judgement(h *hit) error {
+	c, err := a.choose(&h.rule.culprit, a.view, culpritNames())
 	if err != nil {
 		return fmt.Errorf("culprit: %w", err)
 	}
 	h.culprit = diagnosis.Culprit(c)
-	sev, err := j.choose(&h.rule.severity, env, severityNames())
+	sev, err := a.choose(&h.rule.severity, a.view, severityNames())
 	if err != nil {
 		return fmt.Errorf("severity: %w", err)
 	}
@@ -318,51 +311,47 @@ func (j *judge) judgement(h *hit, env map[string]any) error {
 	if h.severity, known = finding.ParseSeverity(sev); !known {
 		return fmt.Errorf("severity: %q is none", sev)
 	}
-	if h.confidence, err = j.number(h.rule.confidence, env); err != nil {
+	if h.confidence, err = a.number(h.rule.confidence, a.view); err != nil {
 		return fmt.Errorf("confidence: %w", err)
 	}
-	if h.stalled, err = j.number(h.rule.stalled, env); err != nil {
+	if h.stalled, err = a.number(h.rule.stalled, a.view); err != nil {
 		return fmt.Errorf("stalled_seconds: %w", err)
 	}
-	if h.failed, err = j.number(h.rule.failed, env); err != nil {
+	if h.failed, err = a.number(h.rule.failed, a.view); err != nil {
 		return fmt.Errorf("failed: %w", err)
 	}
 	return nil
 }
 
-// choose evaluates a choice; in its expression the names stand for themselves
-// (they are in every environment, but for "host", which is a name of its own).
-func (m *machine) choose(c *choice, env map[string]any, names []string) (string, error) {
-	if c.expr == nil {
-		return c.fixed, nil
+// subject is the one that a rule is asked about for a finding; nil: none.
+func (s *subjects) subject(r *Rule, f *finding.Finding) *subject {
+	switch r.Scope {
+	case Connection:
+		if f.Flow.Valid() {
+			return s.byFlow[f.Flow]
+		}
+		return nil
+	case Host:
+		var t talk
+		if f.Flow.Valid() {
+			t = s.byFlow[f.Flow].talk()
+		}
+		if a := hostOf(f, t, r.By); a.IsValid() {
+			return s.byHost[r.By][a]
+		}
+		return nil
+	default:
+		return s.all
 	}
-	host := env[nameHost]
-	env[nameHost] = nameHost
-	v, err := m.run(c.expr, env)
-	env[nameHost] = host
-	if err != nil {
-		return "", err
-	}
-	s, _ := v.(string)
-	if !slices.Contains(names, s) {
-		return "", fmt.Errorf("%q is none of its names", s)
-	}
-	return s, nil
 }
 
-// concerned are the conversations of the findings that prove a hit, worst first.
-func (j *judge) concerned(h *hit) []*conn.Summary {
-	if h.rule.Scope == Connection {
-		return h.sub.conns
+func hostOf(f *finding.Finding, t talk, by Side) netip.Addr {
+	switch {
+	case by == ByHost && f.Host.IsValid(), t == (talk{}):
+		return f.Host
+	case by == ByClient:
+		return t.client().Addr()
+	default:
+		return t.server().Addr()
 	}
-	var out []*conn.Summary
-	for _, n := range h.evidence {
-		if id := j.in.Findings[n].Flow; id.Valid() {
-			if c := j.in.Connection(id); c != nil {
-				out = append(out, c)
-			}
-		}
-	}
-	slices.SortFunc(out, func(a, b *conn.Summary) int { return compareIDs(a.ID, b.ID) })
-	return slices.Compact(out)
 }

@@ -57,7 +57,7 @@ func connFacts() []fact[conn.Summary] {
 // sideFacts is conn.client.* and conn.server.*: what that end sent.
 func sideFacts() []fact[conn.Side] {
 	return []fact[conn.Side]{
-		{"addr", "address and port", func(s *conn.Side) any { return s.Addr.String() }},
+		{nameAddr, "address and port", func(s *conn.Side) any { return s.Addr.String() }},
 		{"ip", "address", func(s *conn.Side) any { return s.Addr.Addr().String() }},
 		{"port", "port", func(s *conn.Side) any { return float64(s.Addr.Port()) }},
 		{"mac", "source MAC of its frames", func(s *conn.Side) any { return macText(s.MAC) }},
@@ -193,7 +193,7 @@ type subjectFacts struct {
 
 func hostFacts() []fact[subjectFacts] {
 	return []fact[subjectFacts]{
-		{"addr", "address of the host", func(s *subjectFacts) any {
+		{nameAddr, "address of the host", func(s *subjectFacts) any {
 			if !s.addr.IsValid() {
 				return ""
 			}
@@ -206,8 +206,8 @@ func hostFacts() []fact[subjectFacts] {
 func connsFacts() []fact[subjectFacts] {
 	return []fact[subjectFacts]{
 		{"count", "conversations concerned", func(s *subjectFacts) any { return s.conns }},
-		{"clients", "different client addresses", func(s *subjectFacts) any { return s.clients }},
-		{"servers", "different server addresses", func(s *subjectFacts) any { return s.servers }},
+		{nameClients, "different client addresses", func(s *subjectFacts) any { return s.clients }},
+		{nameServers, "different server addresses", func(s *subjectFacts) any { return s.servers }},
 		{"ports", "different server ports", func(s *subjectFacts) any { return s.ports }},
 	}
 }
@@ -221,8 +221,8 @@ type reach struct {
 func reachFacts() []fact[reach] {
 	return []fact[reach]{
 		{"connections", "conversations concerned", func(r *reach) any { return float64(r.conns) }},
-		{"clients", "different client addresses", func(r *reach) any { return float64(r.clients) }},
-		{"servers", "different server addresses", func(r *reach) any { return float64(r.servers) }},
+		{nameClients, "different client addresses", func(r *reach) any { return float64(r.clients) }},
+		{nameServers, "different server addresses", func(r *reach) any { return float64(r.servers) }},
 		{nameFailed, "conversations or requests that failed", func(r *reach) any { return float64(r.failed) }},
 		{"stalled_seconds", "time lost, over all", func(r *reach) any { return r.stalled }},
 	}

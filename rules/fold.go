@@ -23,11 +23,18 @@ const (
 	mostConfidence  = 0.99
 )
 
+// mostTold is how many diagnoses of one cause and culprit are told one by one, those
+// that cost most. Nobody mends more than some dozens one after the other: what more
+// there is has a reason in common, and what counts is how far it reaches.
+const mostTold = 50
+
 // group is the hits that become one diagnosis, worst first.
 type group struct {
 	hits []*hit
 	reach
-	conns []*conn.Summary
+	conns []talk
+	more  int // parties that it stands for together; 0: it is one party's
+	told  int // ... and how many were told before it
 }
 
 // key of a group: one cause, one culprit, one party.
@@ -55,22 +62,22 @@ func (j *judge) fold(hits []*hit) []diagnosis.Diagnosis {
 		g.hits = append(g.hits, h)
 	}
 	for _, g := range order {
-		slices.SortStableFunc(g.hits, func(a, b *hit) int {
-			return cmp.Or(cmp.Compare(b.severity, a.severity), cmp.Compare(b.cost(), a.cost()), cmp.Compare(b.confidence, a.confidence))
-		})
+		if len(g.hits) > 1 {
+			slices.SortStableFunc(g.hits, compareHits)
+		}
 		g.measure()
 	}
 	slices.SortStableFunc(order, func(a, b *group) int {
+		x, y := a.hits[0], b.hits[0]
 		return cmp.Or(
-			cmp.Compare(b.hits[0].severity, a.hits[0].severity),
-			cmp.Compare(b.cost(), a.cost()),
-			cmp.Compare(b.hits[0].confidence, a.hits[0].confidence),
-			cmp.Compare(a.hits[0].rule.ID, b.hits[0].rule.ID),
+			cmp.Compare(y.severity, x.severity), cmp.Compare(b.cost(), a.cost()),
+			cmp.Compare(y.confidence, x.confidence), cmp.Compare(x.rule.ID, y.rule.ID),
 		)
 	})
+	w := writer{machine: newMachine(), view: newView(j.Set, j.in), lang: j.opt.Lang}
 	out := make([]diagnosis.Diagnosis, 0, len(order))
-	for _, g := range order {
-		d, err := j.diagnosis(g)
+	for _, g := range curtailed(order) {
+		d, err := w.diagnosis(g)
 		if err != nil {
 			j.fail(g.hits[0].rule, err)
 			continue
@@ -80,12 +87,31 @@ func (j *judge) fold(hits []*hit) []diagnosis.Diagnosis {
 	return out
 }
 
+// compareHits ranks the hits of a group: what is known in full comes first, as the
+// first one is what the diagnosis tells of.
+func compareHits(a, b *hit) int {
+	if f := a.forgotten(); f != b.forgotten() {
+		if f {
+			return 1
+		}
+		return -1
+	}
+	return cmp.Or(cmp.Compare(b.severity, a.severity), cmp.Compare(b.cost(), a.cost()), cmp.Compare(b.confidence, a.confidence))
+}
+
 func (h *hit) cost() float64 { return h.stalled + failureSeconds*h.failed }
 
 func (g *group) cost() float64 { return g.stalled + failureSeconds*float64(g.failed) }
 
 func (h *hit) key() groupKey {
-	k := groupKey{cause: h.rule.Cause, culprit: h.culprit}
+	k := h.party()
+	k.culprit = h.culprit
+	return k
+}
+
+// party is the key without the culprit.
+func (h *hit) party() groupKey {
+	k := groupKey{cause: h.rule.Cause}
 	by := h.rule.By
 	switch {
 	case h.rule.Scope == Host:
@@ -97,7 +123,7 @@ func (h *hit) key() groupKey {
 		k.own = h
 		return k
 	}
-	client, server := h.conns[0].Client.Addr, h.conns[0].Server.Addr
+	client, server := h.conns[0].client(), h.conns[0].server()
 	switch by {
 	case ByServer:
 		k.a = server
@@ -114,16 +140,21 @@ func (h *hit) key() groupKey {
 // measure sums what the group concerns and costs. A cause's effects count where
 // the cause itself does not.
 func (g *group) measure() {
+	if h := g.hits[0]; len(g.hits) == 1 && len(h.absorbed) == 0 && len(h.conns) <= 1 { // nearly all, where there are many
+		g.conns = h.conns
+		g.reach = reach{conns: len(h.conns), clients: len(h.conns), servers: len(h.conns), failed: whole(finite(h.failed)), stalled: finite(h.stalled)}
+		return
+	}
 	seen := make(map[flow.ID]bool)
 	clients, servers := map[netip.Addr]bool{}, map[netip.Addr]bool{}
 	failed := 0.0
 	note := func(h *hit) {
 		fresh := len(h.conns) == 0
-		for _, c := range h.conns {
-			if !seen[c.ID] {
-				seen[c.ID], fresh = true, true
-				g.conns = append(g.conns, c)
-				clients[c.Client.Addr.Addr()], servers[c.Server.Addr.Addr()] = true, true
+		for _, t := range h.conns {
+			if id := t.id(); !seen[id] {
+				seen[id], fresh = true, true
+				g.conns = append(g.conns, t)
+				clients[t.client().Addr()], servers[t.server().Addr()] = true, true
 			}
 		}
 		if fresh {
@@ -139,8 +170,10 @@ func (g *group) measure() {
 			note(e)
 		}
 	}
-	g.reach.conns, g.clients, g.servers, g.failed = len(g.conns), len(clients), len(servers), int(math.Min(failed, math.MaxInt32))
+	g.reach.conns, g.clients, g.servers, g.failed = len(g.conns), len(clients), len(servers), whole(failed)
 }
+
+func whole(v float64) int { return int(math.Min(v, math.MaxInt32)) }
 
 func finite(v float64) float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) || v < 0 {
@@ -149,8 +182,18 @@ func finite(v float64) float64 {
 	return v
 }
 
+// writer writes what groups say. It is one goroutine's.
+type writer struct {
+	*machine
+	view *view
+	lang string
+}
+
 // diagnosis writes what a group says.
-func (j *judge) diagnosis(g *group) (diagnosis.Diagnosis, error) {
+func (w *writer) diagnosis(g *group) (diagnosis.Diagnosis, error) {
+	if g.more > 0 {
+		return w.rest(g)
+	}
 	h := g.hits[0]
 	r := h.rule
 	d := diagnosis.Diagnosis{
@@ -159,81 +202,93 @@ func (j *judge) diagnosis(g *group) (diagnosis.Diagnosis, error) {
 		Impact:     diagnosis.Impact{Connections: g.reach.conns, StalledSeconds: round6(g.stalled), Failed: g.failed},
 		Evidence:   evidence(g),
 	}
-	for _, c := range g.conns {
-		d.Connections = append(d.Connections, c.ID)
+	for _, t := range g.conns {
+		d.Connections = append(d.Connections, t.id())
 	}
-	d.Frames = j.frames(h.evidence, d.Evidence)
-	d.Confidence = finite(h.confidence)
-	for _, w := range r.Distrust {
-		var c *conn.Summary
-		if len(h.conns) > 0 {
-			c = h.conns[0]
-		}
-		if w.met(&j.in.Trust, c) {
-			d.Caveats = append(d.Caveats, w.caveat(j.opt.Lang))
-			d.Confidence *= weaknessCost
-		}
-	}
-	d.Confidence = math.Round(100*min(max(d.Confidence, leastConfidence), mostConfidence)) / 100
+	d.Frames = frames(w.view.in, h.evidence, d.Evidence)
+	w.trust(&d, h)
 	if r.Ledger {
 		if c := worstOf(g.conns); c != nil && c.Worst != nil && c.Worst.Ledger.Total > 0 {
 			l := c.Worst.Ledger
 			d.Ledger = &l
 		}
 	}
-	return d, j.words(&d, g)
+	return d, w.words(&d, g)
+}
+
+// trust computes the confidence of what a hit says, and names what lowers it.
+func (w *writer) trust(d *diagnosis.Diagnosis, h *hit) {
+	d.Confidence = finite(h.confidence)
+	var c *conn.Summary
+	if len(h.conns) > 0 {
+		c = h.conns[0].sum
+	}
+	for _, x := range h.rule.Distrust {
+		if x.met(&w.view.in.Trust, c) {
+			d.Caveats = append(d.Caveats, x.caveat(w.lang))
+			d.Confidence *= weaknessCost
+		}
+	}
+	d.Confidence = math.Round(100*min(max(d.Confidence, leastConfidence), mostConfidence)) / 100
+}
+
+// look shows a group to the texts.
+func (w *writer) look(g *group) {
+	h := g.hits[0]
+	w.view.look(h.sub)
+	w.view.blame, w.view.party, w.view.reach, w.view.made = culpritWord(h.culprit, w.lang), party(h, w.lang), g.reach, nil
 }
 
 // words fills in the texts.
-func (j *judge) words(d *diagnosis.Diagnosis, g *group) error {
-	h, lang := g.hits[0], j.opt.Lang
-	r := h.rule
-	env := j.env(h.sub) // conditions cannot name what is added here
-	env[nameCulprit] = culpritWord(h.culprit, lang)
-	env[nameParty] = party(h, lang)
-	env[nameReach] = row(reachFacts(), &g.reach)
+func (w *writer) words(d *diagnosis.Diagnosis, g *group) error {
+	r := g.hits[0].rule
+	w.look(g)
 	var err error
-	if d.Title, err = r.title.in(lang).fill(j.machine, env, false); err != nil {
+	if d.Title, err = w.fill(&r.title, false); err != nil {
 		return err
 	}
-	if d.Explanation, err = r.explain.in(lang).fill(j.machine, env, false); err != nil {
+	if d.Explanation, err = w.fill(&r.explain, false); err != nil {
 		return err
 	}
 	for i := range r.remedies {
-		s, err := r.remedies[i].in(lang).fill(j.machine, env, false)
+		s, err := w.fill(&r.remedies[i], false)
 		if err != nil {
 			return err
 		}
 		d.Remedies = append(d.Remedies, s)
 	}
 	for i := range r.rivals {
-		v := &r.rivals[i]
-		holds, err := j.truth(v.when, env)
+		x := &r.rivals[i]
+		holds, err := w.truth(x.when, w.view)
 		if err != nil {
 			return err
 		}
 		if !holds {
 			continue
 		}
-		s, err := v.because.in(lang).fill(j.machine, env, false)
+		s, err := w.fill(&x.because, false)
 		if err != nil {
 			return err
 		}
-		d.Excluded = append(d.Excluded, diagnosis.Exclusion{Cause: v.cause, Because: s})
+		d.Excluded = append(d.Excluded, diagnosis.Exclusion{Cause: x.cause, Because: s})
 	}
 	if r.next == nil {
 		return nil
 	}
-	command, err := r.next.command.in(lang).fill(j.machine, env, true)
+	command, err := w.fill(&r.next.command, true)
 	if err != nil {
 		return err
 	}
-	tells, err := r.next.tells.in(lang).fill(j.machine, env, false)
+	tells, err := w.fill(&r.next.tells, false)
 	if err != nil {
 		return err
 	}
 	d.NextStep = &diagnosis.NextStep{Command: command, TellsApart: tells}
 	return nil
+}
+
+func (w *writer) fill(t *text, command bool) (string, error) {
+	return t.in(w.lang).fill(w.machine, w.view, command)
 }
 
 // evidence joins the findings of a group and of what it explains.
@@ -252,12 +307,12 @@ func evidence(g *group) []int {
 // frames picks the frames that prove a diagnosis: those of the worst hit first,
 // then of the others, then spread evenly over what is left, at most
 // finding.MaxFrames, ascending.
-func (j *judge) frames(worst, all []int) []uint64 {
+func frames(in *Input, worst, all []int) []uint64 {
 	var out []uint64
 	for _, list := range [][]int{worst, all} {
 		var more []uint64
 		for _, n := range list {
-			more = append(more, j.in.Findings[n].Evidence.Frames...)
+			more = append(more, in.Findings[n].Evidence.Frames...)
 		}
 		slices.Sort(more)
 		more = slices.DeleteFunc(slices.Compact(more), func(f uint64) bool { return slices.Contains(out, f) })
@@ -322,9 +377,9 @@ func party(h *hit, lang string) string {
 	case len(h.conns) == 0:
 		return word
 	case h.culprit == diagnosis.Client:
-		addr = h.conns[0].Client.Addr.Addr().String()
+		addr = h.conns[0].client().Addr().String()
 	default:
-		addr = h.conns[0].Server.Addr.String()
+		addr = h.conns[0].server().String()
 	}
 	return word + " " + addr
 }

@@ -30,7 +30,6 @@ type Set struct {
 	wakes   map[finding.Code][]*Rule
 	lints   []*Error
 	skipped []string
-	tables  tables
 }
 
 // Load reads the built-in rules and those of dirs; a rule of a later place
@@ -73,12 +72,12 @@ func load(codes []finding.Def, dirs []Dir, quick bool) (*Set, error) {
 	for _, id := range near.Sorted(l.byID) {
 		s.rules = append(s.rules, l.byID[id])
 	}
-	for _, r := range s.rules {
+	for i, r := range s.rules {
+		r.number, r.brief = i, r.needsLittle()
 		for _, c := range r.On {
 			s.wakes[c] = append(s.wakes[c], r)
 		}
 	}
-	s.tables = newTables(s.rules)
 	s.tryOut(quick)
 	return s, (&faults{list: s.lints}).err(false)
 }

@@ -85,7 +85,9 @@ type Rule struct {
 	remedies   []text
 	rivals     []rival
 	next       *next
-	uses       map[string]bool
+
+	brief  bool // what is kept of a conversation in short is enough to judge
+	number int  // place in the set
 }
 
 // Subsumption says of which causes' diagnoses this rule's cause is the reason.

@@ -1,10 +1,8 @@
 package rules
 
 import (
-	"cmp"
 	"net/netip"
 
-	"netwhy/analyze/conn"
 	"netwhy/analyze/flow"
 	"netwhy/rules/diagnosis"
 )
@@ -22,8 +20,17 @@ type nearness struct {
 // something that is itself explained goes to the first cause of all.
 func subsume(hits []*hit) []*hit {
 	index := make(map[nearness]*hit)
+	met := make(map[diagnosis.Cause]bool) // causes and rules that hold
+	for _, h := range hits {
+		met[h.rule.Cause], met[diagnosis.Cause(h.rule.ID)] = true, true
+	}
+	wanted := make(map[diagnosis.Cause]uint8) // of those that are effects: bits of the relations
 	for _, h := range hits {
 		for _, s := range h.rule.Subsumes {
+			if !met[s.Cause] {
+				continue
+			}
+			wanted[s.Cause] |= 1 << s.Where
 			for _, k := range h.ends(s.Where) {
 				k.cause, k.where = s.Cause, s.Where
 				if index[k] == nil {
@@ -36,7 +43,9 @@ func subsume(hits []*hit) []*hit {
 		return hits
 	}
 	for _, h := range hits {
-		h.into = reason(h, index)
+		if w := wanted[h.rule.Cause] | wanted[diagnosis.Cause(h.rule.ID)]; w != 0 {
+			h.into = reason(h, index, w)
+		}
 	}
 	out := hits[:0:0]
 	for _, h := range hits {
@@ -53,9 +62,12 @@ func subsume(hits []*hit) []*hit {
 	return out
 }
 
-// reason finds the nearest cause of a hit.
-func reason(h *hit, index map[nearness]*hit) *hit {
+// reason finds the nearest cause of a hit, by the relations whose bits are set.
+func reason(h *hit, index map[nearness]*hit, relations uint8) *hit {
 	for where := SameConnection; where <= Anywhere; where++ {
+		if relations&(1<<where) == 0 {
+			continue
+		}
 		for _, k := range h.seenAs(where) {
 			for _, name := range []diagnosis.Cause{h.rule.Cause, diagnosis.Cause(h.rule.ID)} {
 				k.cause, k.where = name, where
@@ -99,11 +111,11 @@ func (h *hit) seenAs(where Relation) (out []nearness) {
 	return out
 }
 
-func endsOf(c *conn.Summary, where Relation) []nearness {
-	client, server := c.Client.Addr.Addr(), c.Server.Addr.Addr()
+func endsOf(t talk, where Relation) []nearness {
+	client, server := t.client().Addr(), t.server().Addr()
 	switch where {
 	case SameConnection:
-		return []nearness{{id: c.ID}}
+		return []nearness{{id: t.id()}}
 	case SamePair:
 		return []nearness{{a: client, b: server}}
 	case SameServer:
@@ -117,8 +129,4 @@ func endsOf(c *conn.Summary, where Relation) []nearness {
 	default:
 		return nil
 	}
-}
-
-func compareIDs(a, b flow.ID) int {
-	return cmp.Or(cmp.Compare(a.Proto, b.Proto), cmp.Compare(a.Stream, b.Stream))
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
-	"reflect"
 	"strconv"
 	"strings"
 	"unicode"
@@ -69,12 +68,13 @@ func parseText(src scalar, env *environment, lang string, command, postponed boo
 			return t, list
 		}
 		inner := scalar{text: rest[i+2 : i+2+end], pos: src.within(line, col+2), block: src.block, set: true}
+		x := &expression{src: inner, env: env, lang: lang, command: command}
 		var p *program
 		if postponed {
-			p = postpone(inner, env, reflect.Invalid, func() []expr.Option { return helpers(lang, command) })
+			p = postpone(x)
 		} else {
 			var faults []*Error
-			p, faults = compile(inner, env, reflect.Invalid, helpers(lang, command))
+			p, faults = compile(x)
 			list = append(list, faults...)
 		}
 		t.parts = append(t.parts, part{literal: inner.text, prog: p})
@@ -107,7 +107,7 @@ func closing(s string) int {
 
 // fill evaluates a template. In commands each value is quoted for the shell:
 // names in it may come from packets.
-func (t *template) fill(m *machine, env map[string]any, command bool) (string, error) {
+func (t *template) fill(m *machine, v *view, command bool) (string, error) {
 	var b strings.Builder
 	for i := range t.parts {
 		p := &t.parts[i]
@@ -115,13 +115,9 @@ func (t *template) fill(m *machine, env map[string]any, command bool) (string, e
 			b.WriteString(p.literal)
 			continue
 		}
-		v, err := m.run(p.prog, env)
+		s, err := m.shown(p.prog, v)
 		if err != nil {
 			return "", fmt.Errorf("${%s}: %w", p.literal, err)
-		}
-		s, ok := show(v)
-		if !ok {
-			return "", fmt.Errorf("${%s}: %T cannot be shown", p.literal, v)
 		}
 		if command {
 			s = shellQuote(s)
@@ -208,22 +204,44 @@ func unitsOf(lang string) units {
 	return units{ms: " ms", s: " s", min: " min", h: " h", d: " days", per: "/s"}
 }
 
+// numberText is a function of texts that writes a number.
+type numberText struct {
+	name  string
+	write func(v float64) string
+}
+
+func numberTexts(lang string) []numberText {
+	u := unitsOf(lang)
+	return []numberText{
+		{"seconds", u.seconds},
+		{"ms", func(v float64) string { return u.seconds(v / 1000) }},
+		{"text", figure},
+		{nameBytes, byteText},
+		{"rate", func(v float64) string { return bitText(v*8) + "bit" + u.per }},
+		{"percent", func(v float64) string { return figure(v*100) + " %" }},
+	}
+}
+
 // helpers are the functions that texts have besides those of conditions.
 func helpers(lang string, command bool) []expr.Option {
-	u := unitsOf(lang)
-	one := func(name string, f func(v float64) string) expr.Option {
-		return expr.Function(name, func(p ...any) (any, error) { return f(number(p[0])), nil }, new(func(float64) string))
+	var opts []expr.Option
+	for _, f := range numberTexts(lang) {
+		opts = append(opts, expr.Function(f.name, func(p ...any) (any, error) { return f.write(number(p[0])), nil }, new(func(float64) string)))
 	}
-	opts := []expr.Option{
-		one("seconds", u.seconds),
-		one("ms", func(v float64) string { return u.seconds(v / 1000) }),
-		one("text", figure),
-		one(nameBytes, byteText),
-		one("rate", func(v float64) string { return bitText(v*8) + "bit" + u.per }),
-		one("percent", func(v float64) string { return figure(v*100) + " %" }),
-		expr.Function("addr", addrText, new(func(string, float64) string)),
-		expr.Function("plural", pluralText, new(func(float64, string) string), new(func(float64, string, string) string)),
-	}
+	opts = append(opts,
+		expr.Function(nameAddr, func(p ...any) (any, error) {
+			ip, _ := p[0].(string)
+			return addrText(ip, number(p[1])), nil
+		}, new(func(string, float64) string)),
+		expr.Function("plural", func(p ...any) (any, error) {
+			one, _ := p[1].(string)
+			many := ""
+			if len(p) > 2 {
+				many, _ = p[2].(string)
+			}
+			return pluralText(number(p[0]), one, many), nil
+		}, new(func(float64, string) string), new(func(float64, string, string) string)),
+	)
 	if !command {
 		opts = append(opts, expr.Function("quote", func(p ...any) (any, error) {
 			s, _ := p[0].(string)
@@ -270,29 +288,25 @@ func bitText(v float64) string {
 	return figure(v) + names[i]
 }
 
-func addrText(p ...any) (any, error) {
-	ip, _ := p[0].(string)
-	port := number(p[1])
+func addrText(ip string, port float64) string {
 	a, err := netip.ParseAddr(ip)
 	if err != nil || port < 0 || port > math.MaxUint16 {
-		return ip, nil //nolint:nilerr // not an address: shown as it is
+		return ip // not an address: shown as it is
 	}
-	return netip.AddrPortFrom(a, uint16(port)).String(), nil
+	return netip.AddrPortFrom(a, uint16(port)).String()
 }
 
-// pluralText is "1 SYN", "3 SYNs"; a third argument is the plural where adding
-// an s does not do.
-func pluralText(p ...any) (any, error) {
-	n := number(p[0])
-	word, _ := p[1].(string)
-	if n != 1 {
-		if len(p) > 2 {
-			word, _ = p[2].(string)
-		} else {
-			word += "s"
-		}
+// pluralText is "1 SYN", "3 SYNs"; many is the plural where adding an s does not
+// do.
+func pluralText(n float64, one, many string) string {
+	switch {
+	case n == 1:
+		return figure(n) + " " + one
+	case many != "":
+		return figure(n) + " " + many
+	default:
+		return figure(n) + " " + one + "s"
 	}
-	return figure(n) + " " + word, nil
 }
 
 // maxQuote bounds a name from packets within a sentence.

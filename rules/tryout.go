@@ -24,20 +24,18 @@ func (s *Set) tryOut(quick bool) {
 	}
 	m := newMachine()
 	zero := s.zeros(&Input{})
-	row0 := row(reachFacts(), &reach{})
-	zero[nameCulprit], zero[nameParty], zero[nameReach] = "", "", row0
-	sample := samples(zero)
+	zeros, sample := &view{given: zero}, &view{given: samples(zero)}
 	for _, r := range s.rules {
 		if quick && r.Builtin {
 			continue
 		}
-		for _, env := range []map[string]any{zero, sample} {
-			if err := m.tryRule(r, env); err != nil {
+		for _, v := range []*view{zeros, sample} {
+			if err := m.tryRule(r, v); err != nil {
 				s.lints = append(s.lints, &Error{Pos: r.Pos, Rule: r.ID, Message: fmt.Sprintf("cannot be evaluated: %v", err)})
 				break
 			}
 		}
-		if ok, err := m.truth(r.when, zero); err == nil && ok {
+		if ok, err := m.truth(r.when, zeros); err == nil && ok {
 			s.lints = append(s.lints, &Error{Pos: r.Pos, Rule: r.ID, Lint: true, Message: "when holds even if everything is 0: it asks for no evidence"})
 		}
 	}
@@ -74,35 +72,35 @@ func sampled(v any) any {
 	}
 }
 
-func (m *machine) tryRule(r *Rule, env map[string]any) error {
-	if _, err := m.truth(r.when, env); err != nil {
+func (m *machine) tryRule(r *Rule, v *view) error {
+	if _, err := m.truth(r.when, v); err != nil {
 		return fmt.Errorf("when: %w", err)
 	}
 	for name, p := range map[string]*program{"confidence": r.confidence, "stalled_seconds": r.stalled, nameFailed: r.failed} {
-		if _, err := m.number(p, env); err != nil {
+		if _, err := m.number(p, v); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	if _, err := m.choose(&r.culprit, env, culpritNames()); err != nil {
+	if _, err := m.choose(&r.culprit, v, culpritNames()); err != nil {
 		return fmt.Errorf("culprit: %w", err)
 	}
-	if _, err := m.choose(&r.severity, env, severityNames()); err != nil {
+	if _, err := m.choose(&r.severity, v, severityNames()); err != nil {
 		return fmt.Errorf("severity: %w", err)
 	}
-	return m.tryTexts(r, env)
+	return m.tryTexts(r, v)
 }
 
-func (m *machine) tryTexts(r *Rule, env map[string]any) error {
+func (m *machine) tryTexts(r *Rule, v *view) error {
 	try := func(what string, t *text, command bool) error {
 		for _, lang := range []string{English, Chinese} {
-			if _, err := t.in(lang).fill(m, env, command); err != nil {
+			if _, err := t.in(lang).fill(m, v, command); err != nil {
 				return fmt.Errorf("%s (%s): %w", what, lang, err)
 			}
 		}
 		return nil
 	}
 	for i := range r.rivals {
-		if _, err := m.truth(r.rivals[i].when, env); err != nil {
+		if _, err := m.truth(r.rivals[i].when, v); err != nil {
 			return fmt.Errorf("excludes: %w", err)
 		}
 		if err := try("because", &r.rivals[i].because, false); err != nil {
@@ -149,28 +147,27 @@ type Example struct {
 // Example fills in the texts of a rule with samples.
 func (s *Set) Example(r *Rule, lang string) (Example, error) {
 	m := newMachine()
-	zero := s.zeros(&Input{})
-	zero[nameCulprit], zero[nameParty], zero[nameReach] = "", "", row(reachFacts(), &reach{})
-	env := samples(zero)
+	env := samples(s.zeros(&Input{}))
 	culprit := diagnosis.Culprit(r.Culprits()[0])
 	env[nameCulprit], env[nameParty] = culpritWord(culprit, lang), culpritWord(culprit, lang)+" "+sampleText
+	v := &view{given: env}
 	var e Example
 	var err error
-	if e.Title, err = r.title.in(lang).fill(m, env, false); err != nil {
+	if e.Title, err = r.title.in(lang).fill(m, v, false); err != nil {
 		return e, err
 	}
-	if e.Explanation, err = r.explain.in(lang).fill(m, env, false); err != nil {
+	if e.Explanation, err = r.explain.in(lang).fill(m, v, false); err != nil {
 		return e, err
 	}
 	for i := range r.remedies {
-		t, err := r.remedies[i].in(lang).fill(m, env, false)
+		t, err := r.remedies[i].in(lang).fill(m, v, false)
 		if err != nil {
 			return e, err
 		}
 		e.Remedies = append(e.Remedies, t)
 	}
 	for i := range r.rivals {
-		t, err := r.rivals[i].because.in(lang).fill(m, env, false)
+		t, err := r.rivals[i].because.in(lang).fill(m, v, false)
 		if err != nil {
 			return e, err
 		}
@@ -178,10 +175,10 @@ func (s *Set) Example(r *Rule, lang string) (Example, error) {
 	}
 	if r.next != nil {
 		e.NextStep = &diagnosis.NextStep{}
-		if e.NextStep.Command, err = r.next.command.in(lang).fill(m, env, true); err != nil {
+		if e.NextStep.Command, err = r.next.command.in(lang).fill(m, v, true); err != nil {
 			return e, err
 		}
-		e.NextStep.TellsApart, err = r.next.tells.in(lang).fill(m, env, false)
+		e.NextStep.TellsApart, err = r.next.tells.in(lang).fill(m, v, false)
 	}
 	return e, err
 }

@@ -199,3 +199,11 @@ func (s *Summary) Brief() Brief {
 		Packets: s.Client.Packets + s.Server.Packets, Bytes: s.Client.Bytes + s.Server.Bytes,
 	}
 }
+
+// Proto is the name of the transport, as in a Summary.
+func (b *Brief) Proto() string {
+	if b.ID.Proto == flow.TCP {
+		return "tcp"
+	}
+	return "udp"
+}

@@ -73,4 +73,5 @@ type Diagnosis struct {
 	Excluded    []Exclusion
 	NextStep    *NextStep
 	Caveats     []string // what in the capture weakens this (trust)
+	More        int      // parties that it stands for together, after those that were told one by one; 0: it is one's
 }

@@ -22,7 +22,7 @@ import (
 // Judged is the part of a result that the rules judge.
 func Judged(res *analyze.Result) *rules.Input {
 	return &rules.Input{
-		Findings: res.Findings, Connection: res.Connection, Trust: res.Trust,
+		Findings: res.Findings, Connection: res.Connection, Forgotten: res.Forgotten, Trust: res.Trust,
 		Packets: res.Packets, Bytes: res.Bytes, Duration: res.Last - res.First,
 		TCP: res.TCPConversations, UDP: res.UDPConversations,
 	}

@@ -1,0 +1,251 @@
+package rules
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+
+	"netwhy/analyze/conn"
+	"netwhy/analyze/flow"
+)
+
+// talk is a conversation as far as it is known: its summary, or what is left of
+// one for which there was no room.
+type talk struct {
+	sum   *conn.Summary
+	brief *conn.Brief
+}
+
+func (t talk) id() flow.ID {
+	if t.sum != nil {
+		return t.sum.ID
+	}
+	return t.brief.ID
+}
+
+func (t talk) client() netip.AddrPort {
+	if t.sum != nil {
+		return t.sum.Client.Addr
+	}
+	return t.brief.Client
+}
+
+func (t talk) server() netip.AddrPort {
+	if t.sum != nil {
+		return t.sum.Server.Addr
+	}
+	return t.brief.Server
+}
+
+// summary is the summary, or one that has what is known, in room.
+func (t talk) summary(room *conn.Summary) *conn.Summary {
+	if t.sum != nil {
+		return t.sum
+	}
+	b := t.brief
+	*room = conn.Summary{
+		ID: b.ID, Proto: b.Proto(), App: b.App, Established: b.Established, FailedExchanges: b.FailedExchanges,
+		Client: conn.Side{Addr: b.Client, Packets: b.Packets, Bytes: b.Bytes}, Server: conn.Side{Addr: b.Server},
+	}
+	return room
+}
+
+// subject is what a rule is asked about: a conversation, a host or everything.
+type subject struct {
+	id       flow.ID     // connection scope
+	addr     netip.Addr  // host scope
+	brief    *conn.Brief // connection scope: the summary was forgotten
+	findings []int       // indices into the input's, ascending
+	conns    []talk
+	sorted   bool
+
+	first, last int      // its questions
+	rules       []uint64 // bits of the rules that were asked
+}
+
+// asked reports whether a rule was asked about the subject before, and notes it.
+func (s *subject) asked(r *Rule, of int) bool {
+	const bits = 64
+	if s.rules == nil {
+		s.rules = make([]uint64, (of+bits-1)/bits)
+	}
+	word, bit := &s.rules[r.number/bits], uint64(1)<<(r.number%bits)
+	before := *word&bit != 0
+	*word |= bit
+	return before
+}
+
+func (s *subject) talk() talk {
+	if len(s.conns) == 0 {
+		return talk{}
+	}
+	return s.conns[0]
+}
+
+func (s *subject) add(i int, t talk) {
+	s.findings = append(s.findings, i)
+	if t != (talk{}) && (len(s.conns) == 0 || s.conns[len(s.conns)-1] != t) {
+		s.conns = append(s.conns, t)
+	}
+}
+
+// proving are the findings that prove a rule's cause.
+func (s *subject) proving(r *Rule, in *Input) []int {
+	n := 0
+	proves := func(i int) bool {
+		c := in.Findings[i].Code
+		return slices.Contains(r.On, c) || slices.Contains(r.Explains, c)
+	}
+	for _, i := range s.findings {
+		if proves(i) {
+			n++
+		}
+	}
+	if n == len(s.findings) {
+		return s.findings[:n:n]
+	}
+	out := make([]int, 0, n)
+	for _, i := range s.findings {
+		if proves(i) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// unique leaves each conversation once, in the order of their numbers.
+func (s *subject) unique() {
+	if !s.sorted {
+		s.conns, s.sorted = ordered(s.conns), true
+	}
+}
+
+// concerned are the conversations of findings, in the order of their numbers.
+func (s *subjects) concerned(evidence []int, in *Input) []talk {
+	var out []talk
+	for _, n := range evidence {
+		if id := in.Findings[n].Flow; id.Valid() {
+			if t := s.byFlow[id].talk(); t != (talk{}) {
+				out = append(out, t)
+			}
+		}
+	}
+	return ordered(out)
+}
+
+// ordered leaves each conversation once, in the order of their numbers.
+func ordered(list []talk) []talk {
+	slices.SortFunc(list, func(a, b talk) int { return compareIDs(a.id(), b.id()) })
+	return slices.CompactFunc(list, func(a, b talk) bool { return a.id() == b.id() })
+}
+
+func compareIDs(a, b flow.ID) int {
+	return cmp.Or(cmp.Compare(a.Proto, b.Proto), cmp.Compare(a.Stream, b.Stream))
+}
+
+// worstOf is the conversation that lost most time; nil: no summary is known.
+func worstOf(list []talk) *conn.Summary {
+	var worst *conn.Summary
+	for _, t := range list {
+		if t.sum != nil && (worst == nil || t.sum.Score > worst.Score) {
+			worst = t.sum
+		}
+	}
+	return worst
+}
+
+// subjects are what rules can be asked about.
+type subjects struct {
+	byFlow map[flow.ID]*subject
+	byHost map[Side]map[netip.Addr]*subject
+	all    *subject
+}
+
+// gather sorts the findings to conversations, and to hosts and everything where a
+// rule asks about these.
+func (s *subjects) gather(set *Set, in *Input) {
+	s.byFlow, s.byHost, s.all = make(map[flow.ID]*subject), make(map[Side]map[netip.Addr]*subject), &subject{first: -1}
+	ways := set.ways(in)
+	for i := range in.Findings {
+		f := &in.Findings[i]
+		if _, known := set.schema.number[f.Code]; !known {
+			continue
+		}
+		var t talk
+		if f.Flow.Valid() {
+			sub := s.byFlow[f.Flow]
+			if sub == nil {
+				sub = newSubject(f.Flow, in)
+				s.byFlow[f.Flow] = sub
+			}
+			sub.findings = append(sub.findings, i)
+			t = sub.talk()
+		}
+		if ways.all {
+			s.all.add(i, t)
+		}
+		for _, by := range ways.hosts {
+			if a := hostOf(f, t, by); a.IsValid() {
+				if s.byHost[by] == nil {
+					s.byHost[by] = make(map[netip.Addr]*subject)
+				}
+				sub := s.byHost[by][a]
+				if sub == nil {
+					sub = &subject{addr: a, first: -1}
+					s.byHost[by][a] = sub
+				}
+				sub.add(i, t)
+			}
+		}
+	}
+}
+
+// newSubject is a conversation as a subject.
+func newSubject(id flow.ID, in *Input) *subject {
+	sub := &subject{id: id, first: -1}
+	if c := in.Connection(id); c != nil {
+		sub.conns = []talk{{sum: c}}
+		return sub
+	}
+	if in.Forgotten == nil {
+		return sub
+	}
+	if b, forgotten := in.Forgotten(id); forgotten {
+		sub.brief = &b
+		if b.Server.IsValid() {
+			sub.conns = []talk{{brief: sub.brief}}
+		}
+	}
+	return sub
+}
+
+// ways are how findings have to be gathered besides by conversations.
+type ways struct {
+	hosts []Side
+	all   bool
+}
+
+// ways tells which of them the rules ask for that the findings wake.
+func (s *Set) ways(in *Input) ways {
+	var w ways
+	seen := make([]bool, len(s.schema.codes))
+	for i := range in.Findings {
+		n, known := s.schema.number[in.Findings[i].Code]
+		if !known || seen[n] {
+			continue
+		}
+		seen[n] = true
+		for _, r := range s.wakes[in.Findings[i].Code] {
+			switch {
+			case r.Scope == Capture:
+				w.all = true
+			case r.Scope == Host && !slices.Contains(w.hosts, r.By):
+				w.hosts = append(w.hosts, r.By)
+			}
+		}
+	}
+	return w
+}
+
+// forgotten reports whether a finding is of a conversation whose story is lost.
+func (h *hit) forgotten() bool { return h.sub.brief != nil }

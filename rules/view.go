@@ -1,0 +1,187 @@
+package rules
+
+import (
+	"net/netip"
+	"strings"
+
+	"netwhy/analyze/conn"
+	"netwhy/analyze/finding"
+)
+
+// view is what a rule sees of one subject. It is filled anew for each subject and
+// is one goroutine's: a judgement allocates nothing for it.
+type view struct {
+	set   *Set
+	in    *Input
+	seen  *subject       // that it shows
+	conn  *conn.Summary  // of the subject, or the worst of its conversations
+	worst *conn.Exchange // of conn
+	conns []talk
+	sub   subjectFacts
+	sheet []sheet // by the number of the code
+	dirty []int   // those that are not empty
+	reach reach
+	party string // with culprit and reach: in texts only
+	blame string
+	none  conn.Summary
+	room  conn.Summary // of a conversation that is known in short
+
+	given, zero, made map[string]any // for the machine: samples; zeros; this subject, once it was asked
+	idle              conn.Exchange
+}
+
+// sheet is the figures of all findings of one code that a subject has, joined.
+type sheet struct {
+	count, flows, hosts, findings float64
+	first, last                   uint64
+	start, end                    int64
+	values                        []finding.Value // by metric; shorter: zeros
+}
+
+func newView(s *Set, in *Input) *view {
+	v := &view{set: s, in: in, sheet: make([]sheet, len(s.schema.codes))}
+	v.conn, v.worst = &v.none, &v.idle
+	return v
+}
+
+// look shows another subject.
+func (v *view) look(sub *subject) {
+	if v.seen == sub {
+		return
+	}
+	v.seen = sub
+	for _, n := range v.dirty {
+		values := v.sheet[n].values
+		v.sheet[n] = sheet{values: values[:0]}
+	}
+	v.dirty, v.made = v.dirty[:0], nil
+	v.fill(sub)
+	v.conn, v.worst, v.conns, v.sub = &v.none, &v.idle, nil, subjectFacts{}
+	if sub.id.Valid() {
+		if len(sub.conns) > 0 {
+			v.about(sub.conns[0].summary(&v.room))
+		}
+		return
+	}
+	sub.unique()
+	v.conns = sub.conns
+	if c := worstOf(sub.conns); c != nil {
+		v.about(c)
+	}
+	v.sub = subjectFacts{addr: sub.addr, conns: float64(len(sub.conns))}
+	clients, servers, ports := map[netip.Addr]struct{}{}, map[netip.Addr]struct{}{}, map[uint16]struct{}{}
+	for _, t := range sub.conns {
+		clients[t.client().Addr()], servers[t.server().Addr()], ports[t.server().Port()] = struct{}{}, struct{}{}, struct{}{}
+	}
+	v.sub.clients, v.sub.servers, v.sub.ports = float64(len(clients)), float64(len(servers)), float64(len(ports))
+}
+
+func (v *view) about(c *conn.Summary) {
+	v.conn = c
+	if c.Worst != nil {
+		v.worst = c.Worst
+	}
+}
+
+// fill joins the figures of a subject's findings by code.
+func (v *view) fill(sub *subject) {
+	for _, i := range sub.findings {
+		f := &v.in.Findings[i]
+		n, known := v.set.schema.number[f.Code]
+		if !known {
+			continue
+		}
+		x := &v.sheet[n]
+		if x.findings == 0 {
+			v.dirty = append(v.dirty, n)
+		}
+		x.join(f, v.set.schema.defs[f.Code])
+	}
+}
+
+// join adds a finding.
+func (x *sheet) join(f *finding.Finding, def *finding.Def) {
+	fresh, e := x.findings == 0, &f.Evidence
+	if fresh || e.First < x.first {
+		x.first, x.start = e.First, e.Start
+	}
+	if fresh || e.Last > x.last {
+		x.last, x.end = e.Last, e.End
+	}
+	x.count += float64(f.Evidence.Count)
+	x.findings++
+	if f.Flow.Valid() {
+		x.flows++
+	}
+	if f.Host.IsValid() {
+		x.hosts++
+	}
+	for i := range min(len(def.Metrics), len(f.Values)) {
+		if i == len(x.values) {
+			x.values = append(x.values, finding.Value{})
+		}
+		x.values[i] = merged(&def.Metrics[i], x.values[i], f.Values[i], fresh)
+	}
+}
+
+func (x *sheet) num(i int) float64 {
+	if i < len(x.values) {
+		return x.values[i].Num
+	}
+	return 0
+}
+
+func (x *sheet) text(i int) string {
+	if i < len(x.values) {
+		return x.values[i].Text
+	}
+	return ""
+}
+
+// merged joins a figure with those of other conversations. Within one, First and
+// Last are the figures of the whole conversation: over several the worst counts, and
+// stalled time adds up.
+func merged(m *finding.Metric, before, now finding.Value, fresh bool) finding.Value {
+	if m.Text {
+		if !fresh && before.Text != "" {
+			return before
+		}
+		return finding.Value{Text: now.Text}
+	}
+	if fresh {
+		return finding.Value{Num: now.Num}
+	}
+	switch m.Merge {
+	case finding.Sum:
+		before.Num += now.Num
+	case finding.Max:
+		before.Num = max(before.Num, now.Num)
+	case finding.Min:
+		before.Num = min(before.Num, now.Num)
+	case finding.First, finding.Last:
+		if strings.HasSuffix(m.Name, "stalled_seconds") {
+			before.Num += now.Num
+		} else {
+			before.Num = max(before.Num, now.Num)
+		}
+	}
+	return before
+}
+
+// codeFact is what every code has besides the metrics of its Def.
+type codeFact struct {
+	name string
+	get  func(x *sheet) float64
+}
+
+func codeFacts() []codeFact {
+	return []codeFact{
+		{factCount, func(x *sheet) float64 { return x.count }},
+		{factFlows, func(x *sheet) float64 { return x.flows }},
+		{factHosts, func(x *sheet) float64 { return x.hosts }},
+		{factFindings, func(x *sheet) float64 { return x.findings }},
+		{factFirstFrame, func(x *sheet) float64 { return float64(x.first) }},
+		{factLastFrame, func(x *sheet) float64 { return float64(x.last) }},
+		{factSpan, func(x *sheet) float64 { return max(0, seconds(x.end-x.start)) }},
+	}
+}
