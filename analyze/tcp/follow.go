@@ -103,7 +103,7 @@ func (t *Tracker) learn(f, b *half, s *Segment, m Marks, v *View) {
 	if m.Has(LostSegment) {
 		v.Missing = s.Seq - f.next
 	}
-	if m.Has(AckLostSegment) {
+	if m.Has(AckLostSegment) && before(b.edge, b.next) {
 		b.edge = b.next
 	}
 	inEdge := f.edge == 0 || s.Seq == f.edge

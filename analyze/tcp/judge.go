@@ -17,7 +17,7 @@ func (c *connection) judge(f, b *half, s *Segment) Marks {
 	if s.Flags&(FlagSYN|FlagACK) == FlagSYN|FlagACK && s.Seq != f.isn {
 		m |= ReusedPorts // another answer, though no conversation begins
 	}
-	if s.Flags&(FlagSYN|FlagACK) == FlagSYN && f.next != 0 {
+	if s.Flags&(FlagSYN|FlagACK) == FlagSYN {
 		f.next = f.edge // what was sent beyond a hole is forgotten
 	}
 	control := s.Flags & (FlagSYN | FlagFIN | FlagRST)
@@ -55,7 +55,7 @@ func (c *connection) judge(f, b *half, s *Segment) Marks {
 	if s.Flags&FlagACK != 0 && b.beyond(s.Ack) {
 		m |= AckLostSegment
 	}
-	if s.Flags&FlagACK != 0 && b.next != 0 && b.edge == b.next && before(b.next, s.Ack) {
+	if s.Flags&FlagACK != 0 && b.edge != 0 && !before(b.edge, b.next) && before(b.edge, s.Ack) {
 		b.flags |= overAcked
 		b.dups = 0
 	}
@@ -87,10 +87,7 @@ func (c *connection) again(f, b *half, s *Segment, end uint32) Marks {
 // beyond tells whether an acknowledgement covers bytes that this direction was
 // not seen to send.
 func (f *half) beyond(ack uint32) bool {
-	if f.edge != f.next {
-		return f.edge != 0 && before(f.edge, ack)
-	}
-	return f.next != 0 && before(f.next, ack) && f.dups == 0 && f.flags&overAcked == 0
+	return f.edge != 0 && before(f.edge, ack) && (before(f.edge, f.next) || f.dups == 0 && f.flags&overAcked == 0)
 }
 
 // within compares times as Wireshark does: where time goes back it takes the
