@@ -16,6 +16,9 @@ import (
 // connections can be found.
 type Redirect = web.Redirect
 
+// Attempt is published for requests that may be repeated on other connections.
+type Attempt = web.Attempt
+
 // Bounds, and the wait after which a request is said to have no answer, ns.
 const (
 	maxPending = 256 // pipelined requests
@@ -39,7 +42,9 @@ const (
 // half is one direction.
 type half struct {
 	phase phase
-	left  int64 // of the body or chunk
+	left  int64  // of the body or chunk
+	media string // what the body is counted as; empty: there is none so far, or nothing to name
+	kind  string // the same, before its first byte came
 }
 
 // request is one request that waits for its response, or has one that is being
@@ -51,6 +56,7 @@ type request struct {
 	gap        bool  // bytes of it were lost
 	expect     int64 // time of the head that asked for 100 Continue; 0: it did not
 	headAnswer bool  // a 100 came
+	unanswered bool
 }
 
 // analyzer is one connection.
@@ -64,6 +70,7 @@ type analyzer struct {
 	last    int64
 	began   bool
 	heard   bool // the server said something
+	given   bool // the first request was handed over
 }
 
 // Data implements proto.Analyzer. It uses at most one head or piece of body a
@@ -199,6 +206,7 @@ func (a *analyzer) request(s *proto.Scope, h *head) {
 	}
 	a.pending = append(a.pending, r)
 	p := &a.half[flow.ToServer]
+	p.kind = web.Media(h.kind)
 	switch {
 	case h.chunked:
 		p.phase = atChunkSize
@@ -261,6 +269,7 @@ func (a *analyzer) response(s *proto.Scope, h *head) {
 	}
 	r.x.Failed = web.Judge(s, &r.q, &web.Response{Status: h.status, Wait: wait, Challenge: h.challenge, Location: h.location})
 	p := &a.half[flow.ToClient]
+	p.kind = web.Media(h.kind)
 	switch {
 	case h.status == 101 || r.q.Method == methodConnect && h.status/100 == 2:
 		if len(h.upgrade) > 0 {
@@ -297,6 +306,9 @@ func (a *analyzer) body(s *proto.Scope, dir flow.Dir, b []byte) {
 		if a.ocsp = len(a.answer)+len(b) <= maxOCSP; a.ocsp {
 			a.answer = append(a.answer, b...)
 		}
+	}
+	if h := &a.half[dir]; len(b) > 0 && h.kind != "" {
+		h.media, h.kind = web.Seen(h.kind, b), ""
 	}
 	a.count(s, dir, size(len(b)))
 }
@@ -380,6 +392,9 @@ func (a *analyzer) trailer(s *proto.Scope, dir flow.Dir, b []byte) int {
 
 // complete ends a message.
 func (a *analyzer) complete(s *proto.Scope, dir flow.Dir) {
+	if m := a.half[dir].media; m != "" {
+		s.Carries(m)
+	}
 	a.half[dir] = half{}
 	if dir == flow.ToServer {
 		if len(a.pending) > 0 {
@@ -405,8 +420,20 @@ func (a *analyzer) countStatus(s *proto.Scope) {
 	}
 }
 
+// attempted publishes the oldest request, if it is the first or has no answer.
+func (a *analyzer) attempted(s *proto.Scope, why proto.End) {
+	r := &a.pending[0]
+	if r.q.Seen && r.x.ReqFrame != 0 && (!a.given || r.unanswered) {
+		web.Attempted(s, &r.q, r.x.ReqStart, r.x.ReqEnd, r.x.ReqFrame, r.unanswered, why)
+	}
+	a.given = true
+}
+
 // give hands over the exchange of the oldest request and forgets it.
 func (a *analyzer) give(s *proto.Scope, complete bool) {
+	if !a.given {
+		a.attempted(s, proto.Over)
+	}
 	r := &a.pending[0]
 	r.x.Complete = complete && !r.gap
 	if r.x.ReqFrame != 0 {
@@ -484,8 +511,9 @@ func (a *analyzer) End(s *proto.Scope, why proto.End) {
 		waited := max(now-r.x.ReqEnd, 0)
 		if !oneSided && r.whole && !r.gap && r.x.ReqFrame != 0 && (over || waited >= unanswered) && a.half[flow.ToClient].phase != lost {
 			web.Unanswered(s, &r.q, r.x.ReqEnd, r.x.ReqLast, waited, why == proto.Reset)
-			r.x.Failed = true
+			r.x.Failed, r.unanswered = true, true
 		}
+		a.attempted(s, why)
 		a.give(s, false)
 	}
 }
@@ -507,6 +535,9 @@ func (a *analyzer) endBody(s *proto.Scope, why proto.End, over bool) {
 	}
 	if h.phase == untilClose && over {
 		a.countStatus(s)
+		if h.media != "" {
+			s.Carries(h.media)
+		}
 	}
 	a.give(s, h.phase == untilClose && why == proto.Closed)
 	a.status = 0

@@ -17,6 +17,7 @@ func Spec() proto.Spec {
 		Ports:   []uint16{80, 3128, 3132, 5985, 8000, 8008, 8080, 8088, 8888, 11371},
 		Probe:   probe,
 		New:     func() proto.Analyzer { return &analyzer{} },
+		Also:    web.MediaNames(),
 		Codes:   web.Defs(),
 	}
 }

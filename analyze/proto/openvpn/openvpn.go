@@ -1,8 +1,10 @@
-// Package openvpn reads the control packets of OpenVPN over UDP: sessions that
-// nobody answers.
+// Package openvpn reads the control packets of OpenVPN over UDP and TCP: sessions
+// that nobody answers.
 package openvpn
 
 import (
+	"encoding/binary"
+
 	"netwhy/analyze/finding"
 	"netwhy/analyze/flow"
 	"netwhy/analyze/proto"
@@ -14,7 +16,7 @@ const NoAnswer finding.Code = "openvpn.no-answer"
 // Spec declares the analyzer.
 func Spec() proto.Spec {
 	return proto.Spec{
-		Name: "openvpn", Doc: "OpenVPN",
+		Name: name, Doc: "OpenVPN",
 		Carrier: proto.UDP, Ports: []uint16{1194},
 		Probe: probe,
 		New:   func() proto.Analyzer { return &analyzer{} },
@@ -27,6 +29,66 @@ func Spec() proto.Spec {
 			},
 		}},
 	}
+}
+
+// TCP declares the same over TCP: each packet has its length before it. Codes are
+// declared by Spec.
+func TCP() proto.Spec {
+	return proto.Spec{
+		Name: name, Doc: "OpenVPN over TCP",
+		Carrier: proto.TCP, Ports: []uint16{1194},
+		Probe: func(dir flow.Dir, b []byte) proto.Verdict {
+			if len(b) < lengthLen {
+				return proto.NeedMore
+			}
+			n := int(binary.BigEndian.Uint16(b))
+			switch b = b[lengthLen:]; {
+			case n > firstMost || len(b) > 0 && b[0]>>3 != resetClient2 && b[0]>>3 != resetClient3 && b[0]>>3 != resetServer2:
+				return proto.No
+			case len(b) < n:
+				return proto.NeedMore
+			}
+			return probe(dir, b[:n])
+		},
+		New: func() proto.Analyzer { return &stream{} },
+	}
+}
+
+const (
+	name      = "openvpn"
+	lengthLen = 2
+	firstMost = 86 // the longest first packet that probe knows
+)
+
+// stream takes packets apart.
+type stream struct {
+	analyzer
+
+	lost [2]bool
+}
+
+// Data takes one packet.
+func (a *stream) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
+	if a.lost[dir] {
+		return len(b), nil
+	}
+	if len(b) < lengthLen {
+		return 0, nil
+	}
+	n := lengthLen + int(binary.BigEndian.Uint16(b))
+	if len(b) < n {
+		return 0, nil
+	}
+	if _, err := a.analyzer.Data(s, dir, b[lengthLen:n]); err != nil {
+		return 0, err
+	}
+	return n, nil
+}
+
+// Gap loses where the next packet begins: nothing marks it.
+func (a *stream) Gap(_ *proto.Scope, dir flow.Dir, _ int) error {
+	a.lost[dir] = true
+	return nil
 }
 
 // Operations (upper five bits of the first byte).

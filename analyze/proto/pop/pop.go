@@ -19,14 +19,14 @@ const (
 	Refused     finding.Code = "pop.refused"
 )
 
-// Spec declares the analyzer.
+// Spec declares the analyzer: what shows by its content that it is POP.
 func Spec() proto.Spec {
 	text := finding.Metric{Name: "text", Text: true, Doc: "the server's words"}
 	return proto.Spec{
-		Name: "pop", Doc: "Post Office Protocol 3, RFC 1939",
-		Carrier: proto.TCP, Ports: []uint16{110},
-		Probe: probe,
-		New:   func() proto.Analyzer { return &analyzer{book: ask.Book{Protocol: "pop"}} },
+		Name: name, Doc: doc,
+		Carrier: proto.TCP,
+		Probe:   probe,
+		New:     newAnalyzer,
 		Codes: []finding.Def{
 			{
 				Code: LoginFailed, Severity: finding.Notice,
@@ -42,30 +42,72 @@ func Spec() proto.Spec {
 	}
 }
 
+// Port declares the same for the port of POP, where a greeting need not tell
+// what it greets for. Codes are declared by Spec.
+func Port() proto.Spec {
+	return proto.Spec{
+		Name: name, Doc: doc,
+		Carrier: proto.TCP, Ports: []uint16{110}, Weak: true,
+		Probe: probePort,
+		New:   newAnalyzer,
+	}
+}
+
+const (
+	name = "pop"
+	doc  = "Post Office Protocol 3, RFC 1939"
+	fine = "+OK "
+)
+
+func newAnalyzer() proto.Analyzer { return &analyzer{book: ask.Book{Protocol: name}} }
+
+// probe wants words that only this protocol has: many protocols of lines answer
+// +OK, and share commands with it.
 func probe(dir flow.Dir, b []byte) proto.Verdict {
+	if dir == flow.ToServer {
+		switch string(verb(b)) {
+		case "APOP", "CAPA", "UIDL":
+			return proto.Likely
+		}
+		return proto.No
+	}
+	line, _, _ := bytes.Cut(b, []byte{'\n'})
+	if !bytes.HasPrefix(b, []byte(fine)) || !bytes.Contains(bytes.ToUpper(line), []byte("POP")) && !timestamp(line) {
+		return proto.No
+	}
+	return proto.Certain
+}
+
+// timestamp reports whether a greeting has one, as a message identifier (RFC 1939, 7).
+func timestamp(line []byte) bool {
+	_, rest, open := bytes.Cut(line, []byte{'<'})
+	id, _, closed := bytes.Cut(rest, []byte{'>'})
+	return open && closed && bytes.Contains(id, []byte{'.'}) && bytes.Contains(id, []byte{'@'})
+}
+
+func verb(b []byte) []byte {
+	word, _, _ := bytes.Cut(bytes.TrimRight(b[:min(len(b), 6)], "\r\n"), []byte{' '})
+	return bytes.ToUpper(word)
+}
+
+func probePort(dir flow.Dir, b []byte) proto.Verdict {
 	if dir == flow.ToServer {
 		// The server speaks first; from the middle of a session on, only a
 		// command is one of this protocol: others answer +OK too.
-		verb, _, _ := bytes.Cut(bytes.TrimRight(b[:min(len(b), 6)], "\r\n"), []byte{' '})
-		switch string(bytes.ToUpper(verb)) {
+		switch string(verb(b)) {
 		case "USER", "PASS", "APOP", "AUTH", "CAPA", "STLS", "STAT", "LIST", "RETR", "DELE", "NOOP", "RSET", "QUIT", "TOP", "UIDL", "UTF8":
 			return proto.NeedMore
 		}
 		return proto.No
 	}
-	const ok = "+OK "
-	if len(b) < len(ok) {
-		if strings.HasPrefix(ok, string(b)) {
+	if len(b) < len(fine) {
+		if strings.HasPrefix(fine, string(b)) {
 			return proto.NeedMore
 		}
 		return proto.No
 	}
-	line, _, _ := bytes.Cut(b, []byte{'\n'})
-	switch {
-	case string(b[:len(ok)]) != ok:
+	if string(b[:len(fine)]) != fine {
 		return proto.No
-	case bytes.Contains(bytes.ToUpper(line), []byte("POP")):
-		return proto.Certain
 	}
 	return proto.Likely
 }

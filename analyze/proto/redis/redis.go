@@ -23,7 +23,7 @@ const (
 func Spec() proto.Spec {
 	command := finding.Metric{Name: "command", Text: true, Doc: "the command that failed"}
 	return proto.Spec{
-		Name: "redis", Doc: "Redis serialization protocol",
+		Name: "resp", Doc: "Redis serialization protocol",
 		Carrier: proto.TCP, Ports: []uint16{6379, 6380, 26379},
 		Probe: probe,
 		New:   newAnalyzer,
@@ -125,9 +125,10 @@ type analyzer struct {
 	replies uint64
 }
 
-func newAnalyzer() proto.Analyzer { return &analyzer{book: ask.Book{Protocol: "redis"}} }
+func newAnalyzer() proto.Analyzer { return &analyzer{book: ask.Book{Protocol: name}} }
 
 const (
+	name     = "redis" // of the service; Wireshark calls what it speaks RESP
 	maxDepth = 16
 	maxBulk  = 1 << 30
 )
@@ -140,6 +141,7 @@ const errValue fault = "not a value of the Redis protocol"
 
 // Data takes one line or a piece of a text.
 func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
+	s.App(name)
 	h := &a.half[dir]
 	if h.bulk > 0 {
 		return a.textual(s, dir, h, b), nil
@@ -256,7 +258,7 @@ func (a *analyzer) whole(s *proto.Scope, dir flow.Dir, h *half, line []byte) {
 }
 
 func (*analyzer) login(s *proto.Scope, ok bool) {
-	s.Publish(&proto.Login{Protocol: "redis", Client: s.Client().Addr(), Server: s.Server(), OK: ok})
+	s.Publish(&proto.Login{Protocol: name, Client: s.Client().Addr(), Server: s.Server(), OK: ok})
 }
 
 func (a *analyzer) fails(s *proto.Scope, kind, text, command string) {

@@ -1,5 +1,5 @@
-// Package sip reads the Session Initiation Protocol (RFC 3261) over UDP: calls and
-// registrations that fail, with the code of the answer.
+// Package sip reads the Session Initiation Protocol (RFC 3261) over UDP and TCP:
+// calls and registrations that fail, with the code of the answer.
 package sip
 
 import (
@@ -30,8 +30,8 @@ func Spec() proto.Spec {
 	code := finding.Metric{Name: "code", Doc: "status code (RFC 3261, 21)"}
 	reason := finding.Metric{Name: "reason", Text: true, Doc: "the answer's words"}
 	return proto.Spec{
-		Name: "sip", Doc: "Session Initiation Protocol, RFC 3261",
-		Also:    []string{"sdp"},
+		Name: name, Doc: "Session Initiation Protocol, RFC 3261",
+		Also:    []string{sdp},
 		Carrier: proto.UDP, Ports: []uint16{5060},
 		Probe: probe,
 		New:   func() proto.Analyzer { return &analyzer{open: map[string]*request{}} },
@@ -54,6 +54,11 @@ func Spec() proto.Spec {
 		},
 	}
 }
+
+const (
+	name = "sip"
+	sdp  = "sdp"
+)
 
 func methods() []string {
 	return []string{"INVITE ", "REGISTER ", "OPTIONS ", "ACK ", "BYE ", "CANCEL ", "SUBSCRIBE ", "NOTIFY ", "PUBLISH ", "INFO ", "REFER ", "MESSAGE ", "UPDATE ", "PRACK "}
@@ -98,13 +103,18 @@ func (a *analyzer) Data(s *proto.Scope, _ flow.Dir, b []byte) (int, error) {
 	if s.Duplicate() || len(bytes.TrimSpace(b[:min(len(b), 8)])) == 0 {
 		return len(b), nil // keep-alive (RFC 5626, 3.5.1)
 	}
+	a.message(s, b)
+	return len(b), nil
+}
+
+func (a *analyzer) message(s *proto.Scope, b []byte) {
 	first, rest, ok := bytes.Cut(b, []byte{'\n'})
 	if !ok {
-		return len(b), nil
+		return
 	}
 	h := headers(rest)
 	if h.sdp {
-		s.Carries("sdp")
+		s.Carries(sdp)
 	}
 	key := h.id + "|" + h.seq
 	if bytes.HasPrefix(first, []byte(answerLine)) {
@@ -112,7 +122,6 @@ func (a *analyzer) Data(s *proto.Scope, _ flow.Dir, b []byte) (int, error) {
 	} else {
 		a.request(s, key, first, &h, len(b))
 	}
-	return len(b), nil
 }
 
 type head struct {
@@ -191,7 +200,7 @@ func (a *analyzer) answer(s *proto.Scope, key string, line []byte, h *head, n in
 			at, frame = r.first, r.firstFrame
 		}
 		s.Exchange(&conn.Exchange{
-			Protocol: "sip", Label: method + " " + to, Code: strconv.Itoa(code), Failed: code >= 400 && code != 401 && code != 407,
+			Protocol: name, Label: method + " " + to, Code: strconv.Itoa(code), Failed: code >= 400 && code != 401 && code != 407,
 			Complete: true, ReqStart: r.start, ReqEnd: r.start, ReqFrame: r.frame, ReqLast: r.frame, ReqBytes: r.bytes,
 			RespStart: at, RespFrame: frame, RespEnd: s.Now(), RespLast: s.Frame(), RespBytes: uint64(max(n, 0)),
 		})
@@ -203,7 +212,7 @@ func (a *analyzer) answer(s *proto.Scope, key string, line []byte, h *head, n in
 	switch {
 	case (code == 401 || code == 407) && credited, code == 403 && method == "REGISTER":
 		s.Report(AuthFailed, append(v, finding.Num(1))...)
-		s.Publish(&proto.Login{Protocol: "sip", Client: s.Client().Addr(), Server: s.Server(), User: to})
+		s.Publish(&proto.Login{Protocol: name, Client: s.Client().Addr(), Server: s.Server(), User: to})
 	case code == 401 || code == 407: // the challenge that begins each login
 	default:
 		person := 0

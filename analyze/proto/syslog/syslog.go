@@ -1,5 +1,5 @@
 // Package syslog reads the BSD and IETF syslog protocols (RFC 3164, RFC 5424)
-// over UDP: how severe the messages are that pass by.
+// over UDP and TCP: how severe the messages are that pass by.
 package syslog
 
 import (
@@ -15,7 +15,7 @@ const Severe finding.Code = "syslog.severe"
 // Spec declares the analyzer.
 func Spec() proto.Spec {
 	return proto.Spec{
-		Name: "syslog", Doc: "Syslog, RFC 5424 and RFC 3164",
+		Name: name, Doc: "Syslog, RFC 5424 and RFC 3164",
 		Carrier: proto.UDP, Ports: []uint16{514}, Weak: true,
 		Probe: func(_ flow.Dir, b []byte) proto.Verdict {
 			if _, _, ok := priority(b); ok {
@@ -37,6 +37,7 @@ func Spec() proto.Spec {
 }
 
 const (
+	name        = "syslog"
 	maxPriority = 191
 	critical    = 2
 )
@@ -62,11 +63,15 @@ type analyzer struct{}
 
 // Data takes one message.
 func (analyzer) Data(s *proto.Scope, _ flow.Dir, b []byte) (int, error) {
+	message(s, b)
+	return len(b), nil
+}
+
+func message(s *proto.Scope, b []byte) {
 	p, at, ok := priority(b)
 	if ok && p&7 <= critical && !s.Duplicate() {
 		s.Report(Severe, finding.Num(p&7), finding.Text(ask.Clip(b[at:])), finding.Num(1))
 	}
-	return len(b), nil
 }
 
 // Gap does nothing: there is no stream.

@@ -18,6 +18,7 @@ func Spec() proto.Spec {
 		Probe:   probe,
 		New:     func() proto.Analyzer { return newAnalyzer() },
 		Wraps:   true,
+		Also:    tlsmsg.SchemaNames(),
 		Codes:   handshake.Defs(),
 	}
 }

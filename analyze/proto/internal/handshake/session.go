@@ -87,6 +87,7 @@ func (h *Session) Message(s *proto.Scope, dir flow.Dir, typ uint8, body []byte, 
 	case tlsmsg.TypeServerHello:
 		h.serverHello(s, body)
 	case tlsmsg.TypeCertificate:
+		tlsmsg.Schemas(body, s.Carries)
 		if dir == flow.ToClient && !h.certs {
 			h.certificate(s, body)
 		}
