@@ -51,6 +51,7 @@ bench: build ## build large captures, run netwhy, tshark and tcptrace in turn, p
 		{ echo "no captures: put some large ones in bench-out/, or name a script that makes them (BENCH=...)"; exit 1; }
 	@mkdir -p fixtures/bench
 	$(GO) run ./cmd/bench -netwhy $(BIN) -table fixtures/bench/table.txt bench-out/*.pcap
+	$(GO) run ./cmd/bench shares bench-out/*.pcap
 
 microbench: setup ## run the Go benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...

@@ -3,6 +3,7 @@
 // shared machine nothing else means anything.
 //
 //	bench [-runs 5] [-netwhy bin/netwhy] [-table FILE] CAPTURE...
+//	bench shares CAPTURE...   what each analyzer takes of a replay
 //	bench walk CAPTURE        read the records in large blocks and do nothing
 package main
 
@@ -51,6 +52,9 @@ type tool struct {
 func run(ctx context.Context, args []string, out io.Writer) error {
 	if len(args) == 2 && args[0] == walker {
 		return walk(args[1])
+	}
+	if len(args) > 1 && args[0] == shareOf {
+		return shares(ctx, out, args[1:])
 	}
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	runs := f.Int("runs", 5, "runs of each tool on each capture; the median counts")
