@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"errors"
+	"io/fs"
 	"math"
 	"os"
 	"slices"
@@ -107,11 +109,18 @@ func (s *session) capture(c *cli.Context) error {
 	}
 	opt.Reload = func() (*run.Options, error) {
 		fresh, err := set, error(nil)
-		if set.File != "" || slices.ContainsFunc(set.Searched, readable) {
+		// A configuration of root's that was not there at the start cannot be looked
+		// for any more.
+		if set.File != "" || slices.ContainsFunc(set.Searched, func(path string) bool { return opens(path) == nil }) {
 			fresh, err = s.settings(c)
 		}
 		if err != nil {
 			return nil, err
+		}
+		if set.File != "" && fresh.File == "" { // the defaults stand for a file that is gone, not for one that is denied
+			if err := opens(set.File); errors.Is(err, fs.ErrPermission) {
+				return nil, err
+			}
 		}
 		o := s.liveOptions(c, fresh)
 		return &o, nil
@@ -120,15 +129,14 @@ func (s *session) capture(c *cli.Context) error {
 	return err
 }
 
-// readable reports whether there is a file that may be read: a configuration of
-// root's that was not there at the start cannot be looked for any more.
-func readable(path string) bool {
+// opens tells why a file cannot be read; nil: it can.
+func opens(path string) error {
 	f, err := os.Open(path) //nolint:gosec // where a configuration may be
 	if err != nil {
-		return false
+		return err
 	}
-	_ = f.Close() // it was only read
-	return true
+	_ = f.Close() // nothing was read
+	return nil
 }
 
 // liveOptions are those that a reload may change.

@@ -111,7 +111,7 @@ func (s *session) settings(c *cli.Context) (*settings, error) {
 		return nil, err
 	}
 	for _, w := range loaded.Warnings {
-		log.WarnContext(c.Context, "an environment variable was passed over", slog.String("err", w))
+		log.WarnContext(c.Context, "a part of the configuration was passed over", slog.String("err", w))
 	}
 	out := &settings{Loaded: loaded, log: log}
 	if err := s.override(c, loaded); err != nil {

@@ -46,7 +46,7 @@ const maxFile = 1 << 20
 
 // Load reads the configuration: defaults, then the file, then the environment.
 // path is the file that the user named ("" looks in the usual places, where a
-// missing file is no fault). All faults are returned, joined, each an *Error.
+// missing file is no fault, and one that may not be read is a warning). All faults are returned, joined, each an *Error.
 func Load(path string, env Env) (*Loaded, error) {
 	l := &Loaded{Config: Default(env.Get), Origin: map[string]string{}}
 	var faults []error
@@ -64,7 +64,7 @@ func Load(path string, env Env) (*Loaded, error) {
 	l.check(func(key, format string, args ...any) {
 		fault(&Error{Origin: l.originOf(key), Key: key, Message: fmt.Sprintf(format, args...)})
 	})
-	l.Warnings = unknownVariables(env)
+	l.Warnings = append(l.Warnings, unknownVariables(env)...)
 	return l, errors.Join(faults...)
 }
 
@@ -111,6 +111,9 @@ func (l *Loaded) find(path string, env Env) ([]byte, error) {
 		data, err := readFile(p)
 		switch {
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, errNotThere):
+			continue
+		case errors.Is(err, fs.ErrPermission): // another user's, as $HOME may be after sudo or setpriv
+			l.Warnings = append(l.Warnings, p+": "+reason(err)+"; make it readable, or name another file with --config")
 			continue
 		case err != nil:
 			return nil, &Error{Origin: p, Message: reason(err) + "; make it readable, or name another file with --config"}
