@@ -12,8 +12,11 @@ import (
 	"netwhy/analyze/proto/http"
 )
 
-// RedirectLoop is the code of redirections that lead back.
-const RedirectLoop finding.Code = "http.redirect-loop"
+// Codes of redirections: those that lead back, and those that follow each other.
+const (
+	RedirectLoop  finding.Code = "http.redirect-loop"
+	RedirectChain finding.Code = "http.redirects"
+)
 
 // Bounds of the chains that are followed.
 const (
@@ -24,6 +27,8 @@ const (
 	// Nobody sends a client on more often than this on purpose; browsers give
 	// up at 20 (Fetch standard, 4.4). It finds loops whose URL changes each time.
 	longChain = 10
+	// One redirection (to HTTPS, to a page with a slash) is what everybody does.
+	shortChain = 2
 	// The way over HTTPS is encrypted: a client that is back within 2 s at the
 	// URL that sent it there, five times, was sent back.
 	unseenAge   = 2 * second
@@ -37,6 +42,16 @@ func Redirects() Spec {
 		Name: "redirects", Doc: "HTTP redirections that lead in a circle (RFC 9110, 15.4)",
 		New: func() Correlator { return &redirects{chains: map[chainKey]*chain{}} },
 		Codes: []finding.Def{{
+			Code: RedirectChain, Severity: finding.Info,
+			Doc: "A client was sent on twice or more before it got a page: each redirection costs a round trip, often a lookup and a connection (RFC 9110, 15.4).",
+			Metrics: []finding.Metric{
+				{Name: "redirects", Merge: finding.Max, Doc: "redirections in the chain; those to the same URL over HTTPS are left out"},
+				{Name: "status", Doc: "of the last redirection"},
+				{Name: "from", Text: true, Doc: "URL that the last one was asked for"},
+				{Name: "to", Text: true, Doc: "where it leads"},
+				{Name: "span_seconds", Merge: finding.Max, Doc: "from the first to the last redirection"},
+			},
+		}, {
 			Code: RedirectLoop, Severity: finding.Warning,
 			Doc: "A client followed redirections that lead back to a URL that had been redirected before. A page may send a client to a login and back once; here one URL was redirected at least three times in one chain, its Location is the URL itself, or the chain has ten redirections. Where the way back is encrypted (HTTP sends to HTTPS of the same URL), the client came back to it five times, each within 2 s.",
 			Metrics: []finding.Metric{
@@ -62,6 +77,7 @@ type chainKey struct {
 type chain struct {
 	visited   []uint64 // URLs that were redirected, each once
 	redirects int
+	plain     int // of these, not to the same URL over HTTPS
 	repeats   int
 	most      map[uint64]int
 	ev        finding.Evidence
@@ -75,6 +91,7 @@ type chain struct {
 type redirects struct {
 	chains map[chainKey]*chain
 	loops  []*chain // in order of discovery
+	long   []*chain // likewise: of two redirections or more
 }
 
 // Event implements Correlator.
@@ -134,6 +151,11 @@ func (r *redirects) step(c *chain, x *http.Redirect, e *proto.Event) {
 	if upgraded(x.From, x.To) {
 		loop = times >= unseenTimes
 	}
+	if !upgraded(x.From, x.To) {
+		if c.plain++; c.plain == shortChain && len(r.long) < maxChains {
+			r.long = append(r.long, c)
+		}
+	}
 	if loop && !c.listed && len(r.loops) < maxChains {
 		c.listed = true
 		r.loops = append(r.loops, c)
@@ -145,6 +167,18 @@ func (*redirects) Conn(*Out, *conn.Summary) {}
 
 // End implements Correlator.
 func (r *redirects) End(o *Out) {
+	for _, c := range r.long {
+		if c.listed {
+			continue
+		}
+		o.Emit(finding.Finding{
+			Code: RedirectChain, Severity: finding.Info, Flow: c.flow, Evidence: c.ev,
+			Values: []finding.Value{
+				finding.Num(c.plain), finding.Num(c.status), finding.Text(c.from), finding.Text(c.to),
+				finding.Num(float64(c.ev.End-c.ev.Start) / float64(second)),
+			},
+		})
+	}
 	for _, c := range r.loops {
 		o.Emit(finding.Finding{
 			Code: RedirectLoop, Severity: finding.Warning, Flow: c.flow, Evidence: c.ev,

@@ -18,6 +18,7 @@ const bulkFrom = 24
 const (
 	maxHoles   = 12
 	maxRepeats = 12
+	maxGhosts  = 8
 	maxBins    = 32
 	firstBin   = 20 * millisecond
 )
@@ -44,6 +45,8 @@ type load struct {
 	next    uint8              // of the ring
 	strays  [maxRepeats]uint32 // ring of sequence numbers that came late
 	strayAt uint8              // of that ring
+	ghosts  [maxGhosts]ghost   // ring of ranges acknowledged before they were seen
+	ghostAt uint8              // of that ring
 
 	healFrom int64  // since when it has been recovering from loss; 0: not
 	healTo   uint32 // sequence number whose acknowledgement ends the recovery
@@ -81,6 +84,37 @@ type hole struct {
 	stamp    uint32
 	stamped  bool
 	small    bool // only small segments came behind it
+}
+
+// ghost is a range that was acknowledged although it is not in the capture.
+type ghost struct{ from, to uint32 }
+
+// haunt takes a range that was acknowledged and not seen.
+func (l *load) haunt(from, to uint32) {
+	l.ghosts[l.ghostAt%maxGhosts] = ghost{from, to}
+	l.ghostAt++
+}
+
+// appeared reports whether a segment belongs to what was acknowledged without having
+// been seen: the capture holds it, in the wrong place. What was taken for missing is
+// not.
+func (l *load) appeared(f *voice, seq, end uint32) bool {
+	for i := range l.ghosts {
+		g := &l.ghosts[i]
+		if before(seq, g.from) || before(g.to, end) || g.from == g.to {
+			continue
+		}
+		f.missing -= min(f.missing, uint64(end-seq))
+		f.misplaced++
+		if seq == g.from {
+			g.from = end
+		}
+		if g.from == g.to {
+			f.unseen -= min(f.unseen, 1)
+		}
+		return true
+	}
+	return false
 }
 
 // again is a segment that was sent again.
@@ -217,6 +251,7 @@ func (t *talk) settle(d flow.Dir, s *tcp.Segment) {
 		t.hurt()
 		f.unseen++
 		f.missing += uint64(l.holes[0].to - l.holes[0].from)
+		l.haunt(l.holes[0].from, l.holes[0].to)
 		t.prove(CaptureGap, s)
 		copy(l.holes[:], l.holes[1:l.nHoles])
 		l.nHoles--

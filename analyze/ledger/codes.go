@@ -45,6 +45,8 @@ const (
 	OddFlags        finding.Code = "tcp.odd-flags"
 	CrossedSYNs     finding.Code = "tcp.crossed-syns"
 	PortReused      finding.Code = "tcp.port-reused"
+	CapturedLate    finding.Code = "tcp.captured-late"
+	Overlap         finding.Code = "tcp.overlap"
 )
 
 // Words of text metrics. Rules compare with them.

@@ -39,6 +39,13 @@ func fingerprint(s *tcp.Segment) uint32 {
 	h = (h ^ uint64(s.Flags)<<48 ^ uint64(s.Window)<<32 ^ uint64(s.Len)) * m
 	h ^= h >> 29
 	h = (h ^ uint64(s.IPID)) * m
+	if b := s.Data; len(b) >= 8 {
+		h = (h ^ binary.LittleEndian.Uint64(b)) * m
+	} else {
+		for _, x := range b {
+			h = (h ^ uint64(x)) * m
+		}
+	}
 	o := s.Options
 	for len(o) >= 8 {
 		h = (h ^ binary.LittleEndian.Uint64(o)) * m
@@ -60,7 +67,9 @@ func (b *Books) copied(r *record, s *tcp.Segment) bool {
 	hash := fingerprint(s)
 	if r.talk == 0 {
 		since := s.Time - r.stop
-		same := r.print[d] == hash && since >= 0 && (since < copyWindow || s.Flags&tcp.FlagSYN != 0 && since < synWindow)
+		soon := since < copyWindow || s.Flags&tcp.FlagSYN != 0 && since < synWindow ||
+			since < routedWindow && s.IPID != 0 && s.TTL < r.ttl[d]
+		same := r.print[d] == hash && since >= 0 && soon
 		r.print[d] = hash
 		if !same {
 			return false

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bytes"
 	"slices"
 
 	"netwhy/analyze/flow"
@@ -16,6 +17,9 @@ func (t *talk) data(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View, opt *op
 		seq, end = seq+1, end+1
 	}
 	f.segments++
+	if t.sums[d].verified(r, s) {
+		f.sound++
+	}
 	f.most = max(f.most, s.Len)
 	f.flight = max(f.flight, v.InFlight)
 	if mss := r.agreed(); mss > 0 && s.Len > mss {
@@ -29,6 +33,12 @@ func (t *talk) data(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View, opt *op
 	if f.firstAt == 0 {
 		f.firstAt = s.Time
 	}
+	if f.headLen > 0 && f.contradicts(s) && (t.sums[d].n == 0 || t.offloaded(d)) && !m.Has(tcp.KeepAlive|tcp.ZeroWindowProbe) {
+		t.hurt()
+		f.conflicts++
+		t.prove(Overlap, s)
+	}
+	f.headSeq, f.headLen = seq, uint8(copy(f.head[:], s.Data))
 	// The gap that this segment ends. What waited, waited since the last of its own
 	// direction's segments or since the last news from the other end.
 	gap := s.Time - f.lastAt
@@ -54,6 +64,21 @@ func (t *talk) data(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View, opt *op
 	f.push = s.Flags&tcp.FlagPSH != 0
 	f.optBytes = uint8(min(len(s.Options), maxOptions))
 	t.v6 = s.IPv6
+}
+
+// contradicts reports whether a segment has other bytes where the one before it had
+// its first.
+func (f *voice) contradicts(s *tcp.Segment) bool {
+	have, data := f.head[:f.headLen], s.Data
+	if ahead := s.Seq - f.headSeq; ahead < uint32(f.headLen) {
+		have = have[ahead:]
+	} else if behind := f.headSeq - s.Seq; behind < uint32(len(data)) {
+		data = data[behind:]
+	} else {
+		return false
+	}
+	n := min(len(have), len(data))
+	return n > 0 && !bytes.Equal(have[:n], data[:n])
 }
 
 // maxOptions is the most that a header has room for (RFC 9293, 3.1).
@@ -254,6 +279,10 @@ func (t *talk) repeated(r *record, s *tcp.Segment, m tcp.Marks, opt *options, se
 		f.pendBy = 0 // cut into smaller ones: nobody knows which passed
 	}
 	switch {
+	case l.appeared(f, seq, end):
+		f.resent-- // it is there once
+		t.prove(CapturedLate, s)
+		return
 	case t.lateOriginal(f, s, opt, d, seq), l.strayed(seq):
 		f.spurious++
 		return

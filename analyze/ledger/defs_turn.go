@@ -155,6 +155,24 @@ func trustDefs() []finding.Def {
 			},
 		},
 		{
+			Code: CapturedLate, Severity: finding.Info,
+			Doc: "Segments stand in the capture after their acknowledgements: the capture point wrote frames in another order than they passed (several queues of a network card, two taps that were merged).",
+			Metrics: []finding.Metric{
+				num("segments", "such segments"),
+				num("share", "share of the data segments of that direction"),
+				text("direction", "client: on the way to the client; server"),
+			},
+		},
+		{
+			Code: Overlap, Severity: finding.Notice,
+			Doc: "Segments carry other bytes for sequence numbers that another segment right before had filled. A sender repeats what it said (RFC 9293, 3.8.1): one of the two is not its own, or something on the path changed it. First bytes of each segment are compared, damaged ones are not.",
+			Metrics: []finding.Metric{
+				num("segments", "segments that contradict the one before them"),
+				text("side", "client or server: in whose name they came"),
+				num("by_server", docByServer),
+			},
+		},
+		{
 			Code: MidStream, Severity: finding.Info,
 			Doc: "The connection was open when the capture began: who is client is inferred, window scaling and handshake are unknown.",
 			Metrics: []finding.Metric{

@@ -83,6 +83,21 @@ func (t *talk) offloaded(d flow.Dir) bool {
 	return x.fine > 0 && x.fine > 4*x.damaged
 }
 
+// mixed reports whether of a side's first segments with payload, which are all
+// verified, some have a wrong checksum and more the right one: a network card fills
+// in all or none of these.
+func (t *talk) mixed(d flow.Dir) bool {
+	x := &t.sums[d]
+	good := uint32(t.voice[d].sound)
+	return x.n > 0 && good >= 2 && x.n <= good && t.voice[d].larges == 0
+}
+
+// verified reports whether a segment with payload is one of a side's first and has
+// the right checksum.
+func (x *sums) verified(r *record, s *tcp.Segment) bool {
+	return r.packets[s.Dir&1] <= fewSegments && int(s.Len) <= len(s.Data) && (x.n == 0 || x.open[(x.next-1)%openSums].frame != s.Frame)
+}
+
 // fewSegments of each side are verified in any case: they tell offload.
 const fewSegments = 4
 

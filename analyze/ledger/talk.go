@@ -250,6 +250,9 @@ func (t *talk) acknowledge(s *tcp.Segment, m tcp.Marks, v *tcp.View, opt *option
 		if before(o.next, s.Ack) {
 			o.unseen++
 			o.missing += uint64(s.Ack - o.next)
+			if t.bulk != nil {
+				t.bulk.dir[d^1].haunt(o.next, s.Ack)
+			}
 		}
 		if o.flags&vHasNext != 0 {
 			o.next = s.Ack

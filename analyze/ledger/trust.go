@@ -131,6 +131,15 @@ func (p *report) gaps() {
 	if n > 0 {
 		p.say(CaptureGap, finding.Info, ev, count(n), count(missing))
 	}
+	if late := t.voice[0].misplaced + t.voice[1].misplaced; late > 0 {
+		d := busier(t.voice[0].misplaced, t.voice[1].misplaced)
+		p.say(CapturedLate, p.usual(CapturedLate), t.proof(CapturedLate),
+			count(late), figure(ratio(float64(t.voice[d].misplaced), float64(t.voice[d].segments))), words(receiver(d)))
+	}
+	if n := t.voice[0].conflicts + t.voice[1].conflicts; n > 0 {
+		d := busier(t.voice[0].conflicts, t.voice[1].conflicts)
+		p.say(Overlap, p.usual(Overlap), t.proof(Overlap), count(n), words(sender(d)), bySender(d))
+	}
 }
 
 func (p *report) checksums() {
@@ -138,6 +147,8 @@ func (p *report) checksums() {
 	var damaged [2]uint32
 	for d := range flow.Dir(2) {
 		switch {
+		case t.mixed(d):
+			damaged[d] = max(t.sums[d].damaged, t.sums[d].n)
 		case t.offloaded(d):
 			p.say(ChecksumOffload, finding.Info, t.proof(ChecksumOffload), count(t.sums[d].n), words(sender(d)))
 		default:

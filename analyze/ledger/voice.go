@@ -29,6 +29,11 @@ type voice struct {
 	push     bool // its last payload ended with PSH
 	jumped   bool // its last segment's IP ID left some out
 
+	headSeq uint32  // where its latest data segment begins
+	headLen uint8   // bytes of it in head
+	sound   uint8   // of its first segments with payload, those with the right checksum
+	head    [8]byte // its first bytes
+
 	firstAt int64 // first payload
 	lastAt  int64 // last payload, new or again
 	newAt   int64 // last new payload
@@ -55,6 +60,8 @@ type harm struct {
 	lost           uint32
 	gaps           uint32 // LostSegment marks
 	unseen         uint32 // acknowledged without having been seen
+	misplaced      uint32 // acknowledged before they were seen
+	conflicts      uint32 // segments whose bytes differ from those seen before
 	dupAcks        uint32
 	dsacks         uint32
 	zeros          uint32
