@@ -17,7 +17,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"netwhy/aidiag/faulttest"
-	"netwhy/aidiag/internal/llm"
 	"netwhy/aidiag/internal/route"
 )
 
@@ -60,6 +59,19 @@ func startPeer(t *testing.T, fixtures []map[string]any) *peer {
 	if err := os.WriteFile(filepath.Join(folder, "answers.json"), doc, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	const tries = 3 // it takes a port, not a listener: another program may be faster
+	for range tries {
+		if p := tryPeer(t, bin, folder); p != nil {
+			return p
+		}
+	}
+	t.Fatalf("aimock did not start in %d tries", tries)
+	return nil
+}
+
+// tryPeer starts the mock on a port that was free a moment ago; nil: it ended.
+func tryPeer(t *testing.T, bin, folder string) *peer {
+	t.Helper()
 	var lc net.ListenConfig
 	l, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -77,19 +89,29 @@ func startPeer(t *testing.T, fixtures []map[string]any) *peer {
 		cancel()
 		t.Fatal(err)
 	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait()
+	}()
 	t.Cleanup(func() {
 		cancel()
-		_ = cmd.Wait()
+		<-ended
 	})
-	for range 400 {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(25 * time.Millisecond) {
+		select {
+		case <-ended:
+			t.Logf("aimock ended: %s", out.String())
+			return nil
+		default:
+		}
 		var d net.Dialer
 		if c, err := d.DialContext(t.Context(), "tcp", addr); err == nil {
 			_ = c.Close()
 			return &peer{addr: addr}
 		}
-		time.Sleep(25 * time.Millisecond)
 	}
-	t.Fatalf("aimock did not start: %s", out.String())
+	t.Fatal("aimock did not listen in two minutes")
 	return nil
 }
 
@@ -205,8 +227,10 @@ func TestIndependentPeer(t *testing.T) {
 			}
 			// Their 429 asks for a second.
 			tune := w.deps.tune
-			w.deps.tune = func(l *route.Limits) { tune(l); l.RateWait = 2 * time.Second }
-			w.deps.times = func(_ string, t *llm.Timeouts) { *t = patient; t.FirstByte = 5 * time.Second }
+			w.deps.tune = func(l *route.Limits) { tune(l); l.Local.RateWait = 2 * time.Second }
+			if strings.HasPrefix(c.classes, "net_persistent") {
+				w.hurry()
+			}
 			cs := testCase("D1")
 			a := ask(t, w.run(), cs)
 			w.complete(cs, a)

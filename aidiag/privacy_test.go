@@ -134,7 +134,7 @@ func TestCacheAndSingleFlight(t *testing.T) {
 		e.Submit(c)
 	}
 	for range 10 {
-		if a := <-e.Answers(); a.State != Answered || a.Diagnosis.Cause != "receiver-zero-window" {
+		if a := next(t, e); a.State != Answered || a.Diagnosis.Cause != "receiver-zero-window" {
 			t.Errorf("got %+v", a)
 		}
 	}
@@ -284,7 +284,7 @@ func TestManyCallers(t *testing.T) {
 		})
 	}
 	for range 200 {
-		if a := <-e.Answers(); a.State != Answered {
+		if a := next(t, e); a.State != Answered {
 			t.Errorf("got %s: %s", a.State, a.Reason)
 		}
 	}

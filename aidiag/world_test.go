@@ -165,12 +165,47 @@ func ask(t *testing.T, e *Engine, c Case) Answer {
 	if back := e.Submit(c); len(back) > 0 {
 		return back[0]
 	}
+	return next(t, e)
+}
+
+// patience is how long a test waits for what must come: far longer than it takes
+// on a machine that does ten other things.
+const patience = 2 * time.Minute
+
+// next is the next answer.
+func next(t *testing.T, e *Engine) Answer {
+	t.Helper()
 	select {
-	case a := <-e.Answers():
+	case a, ok := <-e.Answers():
+		if !ok {
+			t.Fatal("no more answers")
+		}
 		return a
-	case <-time.After(2 * time.Minute):
+	case <-time.After(patience):
 		t.Fatal("no answer in two minutes")
 		return Answer{}
+	}
+}
+
+// await waits until something is so.
+func await(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !so(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("in two minutes: not %s", what)
+		}
+	}
+}
+
+// wait waits until an engine ended, and returns what Run returned.
+func wait(t *testing.T, ended <-chan error) error {
+	t.Helper()
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(patience):
+		t.Fatal("the engine did not end in two minutes")
+		return nil
 	}
 }
 

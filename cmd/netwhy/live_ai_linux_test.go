@@ -26,7 +26,7 @@ func TestCaptureAsks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := faulttest.New(t, fault)
 			conf := filepath.Join(openDir(t), "netwhy.yaml")
-			text := "ai:\n  deadline: 5s\n  providers:\n    - name: mine\n      model: m\n      api_key_env: LIVE_KEY\n      endpoints: [" + server.URL() + "]\n"
+			text := "ai:\n  deadline: 60s\n  providers:\n    - name: mine\n      model: m\n      api_key_env: LIVE_KEY\n      endpoints: [" + server.URL() + "]\n"
 			if err := os.WriteFile(conf, []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}

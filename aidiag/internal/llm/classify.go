@@ -104,7 +104,8 @@ func apiClass(status int, all, kind string) Class {
 	case status == http.StatusNotFound, status == http.StatusMethodNotAllowed, status == http.StatusGone, status == http.StatusNotImplemented:
 		return NotFound
 	case status == http.StatusRequestEntityTooLarge, has(kind, "context_length_exceeded"),
-		status == http.StatusBadRequest && has(all, "too long", "maximum context length", "context window", "too many tokens"):
+		(status == http.StatusBadRequest || status == http.StatusUnprocessableEntity) &&
+			has(all, "too long", "maximum context length", "context window", "context size", "too many tokens"):
 		return TooLarge
 	case has(kind, "content_filter", "content_policy_violation"):
 		return ContentFilter

@@ -145,7 +145,7 @@ func TestHostileCapturesAreHarmless(t *testing.T) {
 			server := faulttest.New(t, faulttest.Obedient(text))
 			path := poisoned(text).write(t)
 			plain := tell(t.Context(), t, run.Options{Files: []string{path}})
-			got := tell(t.Context(), t, run.Options{Files: []string{path}, Diagnose: true, AI: provider(server.URL(), 5*time.Second)})
+			got := tell(t.Context(), t, run.Options{Files: []string{path}, Diagnose: true, AI: provider(server.URL(), time.Minute)})
 			if len(plain.Diagnoses) < 2 {
 				t.Fatalf("nothing to ask about: %v", plain.Diagnoses)
 			}
@@ -240,7 +240,7 @@ func TestAvalancheLosesNothing(t *testing.T) {
 			c.Stall()
 		})
 		cfg := provider(server.URL(), patience)
-		cfg.Queue = 8
+		cfg.Queue, cfg.Concurrency, cfg.Breaker.Open = 8, 2, time.Hour
 		got := tell(ctx, t, run.Options{Files: []string{path}, Diagnose: true, AI: cfg})
 		cancel(nil)
 		if diff := cmp.Diff(plain.Findings, got.Findings); diff != "" {
