@@ -65,6 +65,7 @@ const chunkBits = 12
 // linear probing and backward-shift deletion.
 type table struct {
 	index  []bucket // length is a power of two
+	shift  uint8    // of the product that gives a place in it
 	chunks [][]conversation
 	free   []uint32
 	top    uint32 // slots handed out so far; slot 0 is never used
@@ -74,7 +75,15 @@ type table struct {
 
 type bucket struct{ hash, slot uint32 }
 
-func newTable() *table { return &table{index: make([]bucket, 1<<10), top: 1} }
+const firstIndex = 10 // bits
+
+func newTable() *table {
+	return &table{index: make([]bucket, 1<<firstIndex), shift: 32 - firstIndex, top: 1}
+}
+
+// home is where a hash belongs. The lane was chosen by the lowest bits of it, which
+// are equal here: a product carries the others into the place.
+func (t *table) home(hash uint32) uint32 { return hash * 0x9E3779B1 >> t.shift }
 
 func (t *table) at(slot uint32) *conversation {
 	return &t.chunks[slot>>chunkBits][slot&(1<<chunkBits-1)]
@@ -83,7 +92,7 @@ func (t *table) at(slot uint32) *conversation {
 // find returns the slot of a key, or 0.
 func (t *table) find(hash uint32, key *flow.Key) uint32 {
 	mask := uint32(len(t.index) - 1)
-	for i := hash & mask; t.index[i].slot != 0; i = (i + 1) & mask {
+	for i := t.home(hash); t.index[i].slot != 0; i = (i + 1) & mask {
 		if t.index[i].hash == hash && t.at(t.index[i].slot).key == *key {
 			return t.index[i].slot
 		}
@@ -106,7 +115,7 @@ func (t *table) insert(hash uint32, key *flow.Key) uint32 {
 
 func (t *table) link(hash, slot uint32) {
 	mask := uint32(len(t.index) - 1)
-	i := hash & mask
+	i := t.home(hash)
 	for t.index[i].slot != 0 {
 		i = (i + 1) & mask
 	}
@@ -130,6 +139,7 @@ func (t *table) slot() uint32 {
 func (t *table) grow() {
 	old := t.index
 	t.index = make([]bucket, 2*len(old))
+	t.shift--
 	for _, b := range old {
 		if b.slot != 0 {
 			t.link(b.hash, b.slot)
@@ -147,7 +157,7 @@ func (t *table) unlink(slot uint32) {
 		return
 	}
 	mask := uint32(len(t.index) - 1)
-	i := c.hash & mask
+	i := t.home(c.hash)
 	for t.index[i].slot != slot {
 		i = (i + 1) & mask
 	}
@@ -156,7 +166,7 @@ func (t *table) unlink(slot uint32) {
 		if t.index[j].slot == 0 {
 			break
 		}
-		if home := t.index[j].hash & mask; (j-home)&mask >= (j-i)&mask {
+		if home := t.home(t.index[j].hash); (j-home)&mask >= (j-i)&mask {
 			t.index[i] = t.index[j]
 			i = j
 		}
