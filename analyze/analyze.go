@@ -34,6 +34,11 @@ type Options struct {
 	// Connection, if not nil, gets every conversation when it is folded, from
 	// one goroutine, in a fixed order. The summary is valid during the call.
 	Connection func(*conn.Summary)
+
+	// Found, if not nil, gets each symptom when it is first seen, while the capture
+	// is read, from one goroutine, in an order that depends on the packets alone. It
+	// is valid during the call. The result has them all, as they are in the end.
+	Found func(*Found)
 	// Moments asks for the result so far (live): each function sent gets it,
 	// called from the collector between two batches.
 	Moments <-chan func(*Result)

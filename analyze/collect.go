@@ -19,6 +19,7 @@ type collector struct {
 	pipe    *pipeline
 	names   *names
 	emit    func(finding.Finding)
+	tell    *foreteller
 	res     *Result
 	deltas  []*delta
 	numbers [][]flow.ID // by lane and slot
@@ -59,7 +60,7 @@ type findKey struct {
 
 func newCollector(opt Options, p *pipeline, emit func(finding.Finding)) *collector {
 	c := &collector{
-		opt: opt, pipe: p, emit: emit, names: p.lanes[0].specs.names,
+		opt: opt, pipe: p, emit: emit, tell: newForeteller(opt.Found), names: p.lanes[0].specs.names,
 		res: newResult(), deltas: make([]*delta, len(p.lanes)), numbers: make([][]flow.ID, len(p.lanes)),
 		outer: map[flow.Key]flow.ID{}, keep: newKeeper(opt.MaxSummaries), finds: map[findKey]int{}, same: map[finding.Code]int{}, said: map[flow.ID]said{}, lookups: newLookups(),
 	}
@@ -154,6 +155,7 @@ func (c *collector) round() {
 		c.close(lane, x)
 	}
 	c.gather()
+	c.tell.batch()
 	for i, d := range c.deltas {
 		if d != nil {
 			c.pipe.lanes[i].spare <- d
@@ -237,6 +239,7 @@ func (c *collector) open(lane int, o *opened) {
 		return
 	}
 	c.setNumber(lane, o.slot, id)
+	c.tell.opened(id, o)
 	if o.quoted && len(c.res.quoted) < maxQuoted {
 		c.res.quoted[id] = struct{}{}
 	}
@@ -390,6 +393,7 @@ func (c *collector) find(lane int, f finding.Finding) {
 		c.same[f.Code]++
 		c.finds[key] = len(c.res.Findings)
 		c.res.Findings = append(c.res.Findings, f)
+		c.tell.found(lane, &f)
 	}
 	if f.Flow.Valid() {
 		of := c.said[f.Flow]
@@ -416,6 +420,7 @@ func (c *collector) close(lane int, x *closed) {
 	s.ID = c.number(lane, x.slot)
 	of := c.said[s.ID]
 	delete(c.said, s.ID)
+	c.tell.closed(s.ID)
 	s.Findings = of.findings
 	c.trust.add(s)
 	c.lookups.closed(s)

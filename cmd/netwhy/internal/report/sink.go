@@ -27,6 +27,14 @@ type LiveSink interface {
 	Diagnosis(d *Diagnosis) error
 }
 
+// SeenSink is a Sink that writes a symptom when it is first seen, long before the
+// report: without an id, which is a place in an order that the end gives, and with
+// the figures of that moment.
+type SeenSink interface {
+	Sink
+	Seen(f *Finding) error
+}
+
 // ConnectionSink is a Sink that writes conversations. Connection is called for
 // each when it is folded, all of them, before Finish; the summary is valid during
 // the call only.

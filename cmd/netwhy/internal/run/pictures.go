@@ -66,7 +66,7 @@ func diagnosed(res *analyze.Result, r *report.Report) (connections []*conn.Summa
 		frames = append(frames, d.Frames...)
 		for j := range min(maxTracedOfEach, len(d.Connections)) {
 			id := flow.ID{Proto: flow.TCP, Stream: d.Connections[j].Stream}
-			if d.Connections[j].Proto == "udp" {
+			if d.Connections[j].Proto == protoUDP {
 				id.Proto = flow.UDP
 			}
 			if s := res.Connection(id); s != nil && len(connections) < maxTraced && !slices.Contains(connections, s) {

@@ -125,6 +125,7 @@ func analyse(ctx context.Context, w World, opt *Options, file *capture.File, sec
 		Secrets:        secrets,
 		Protocols:      w.Protocols,
 		Connection:     outs.connections(),
+		Found:          outs.seen(opt.MinSeverity),
 	}, nil)
 	return res, meter, err
 }

@@ -1,5 +1,9 @@
 // Package ndjson writes one JSON object a line: each finding, then each
 // diagnosis, then one line that sums the run up. "event" tells which it is.
+//
+// A replay of more than 4 MiB tells each symptom when it is first seen, as "seen":
+// without an id, which is a place in the order of the end, and with the figures of
+// that moment. Each comes again as "finding", with what it grew to.
 package ndjson
 
 import (
@@ -16,6 +20,13 @@ type sink struct{ w io.Writer }
 
 type findingLine struct {
 	Event string `json:"event"`
+	*report.Finding
+}
+
+// seenLine has no id: the outer field hides the finding's.
+type seenLine struct {
+	Event string  `json:"event"`
+	ID    *string `json:"id,omitempty"`
 	*report.Finding
 }
 
@@ -38,6 +49,11 @@ type reportLine struct {
 // Finding writes one line.
 func (s *sink) Finding(f *report.Finding) error {
 	return s.write(findingLine{Event: "finding", Finding: f})
+}
+
+// Seen writes one line.
+func (s *sink) Seen(f *report.Finding) error {
+	return s.write(seenLine{Event: "seen", Finding: f})
 }
 
 // Diagnosis writes one line.

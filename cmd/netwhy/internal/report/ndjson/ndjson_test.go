@@ -3,8 +3,10 @@ package ndjson_test
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"testing"
 
+	"netwhy/cmd/netwhy/internal/report"
 	"netwhy/cmd/netwhy/internal/report/ndjson"
 	"netwhy/cmd/netwhy/internal/report/reporttest"
 )
@@ -16,6 +18,18 @@ func TestLines(t *testing.T) {
 	var b bytes.Buffer
 	s := ndjson.New(&b)
 	r := reporttest.Stalled()
+	early, ok := s.(report.SeenSink)
+	if !ok {
+		t.Fatal("symptoms are not written when they are seen")
+	}
+	first := r.Findings[0]
+	first.ID = ""
+	if err := early.Seen(&first); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(b.String(), `"id"`) {
+		t.Errorf("an id that nobody has given yet: %s", &b)
+	}
 	for i := range r.Findings {
 		before := b.Len()
 		if err := s.Finding(&r.Findings[i]); err != nil {
@@ -37,7 +51,7 @@ func TestLines(t *testing.T) {
 		}
 		events = append(events, e.Event)
 	}
-	want := []string{"finding", "finding", "diagnosis", "diagnosis", "report"}
+	want := []string{"seen", "finding", "finding", "diagnosis", "diagnosis", "report"}
 	if len(events) != len(want) {
 		t.Fatalf("events %v, want %v", events, want)
 	}
