@@ -4,15 +4,15 @@ import "bufio"
 
 // indenter breaks compact JSON into lines, indented by two spaces, as it is
 // written: a report has tens of megabytes, and encoding/json would hold it three
-// times to indent it. What is written has to be whole documents.
+// times to indent it.
 type indenter struct {
 	w     *bufio.Writer
 	depth int
 }
 
-// Write takes one whole document and writes it indented and quiet.
-func (x *indenter) Write(b []byte) (int, error) {
-	n := len(b)
+// compact writes a piece of compact JSON indented and quiet. A piece ends between
+// two tokens; one that ends with an opening bracket has something to come in it.
+func (x *indenter) compact(b []byte) {
 	b = quiet(b)
 	for i := 0; i < len(b); {
 		switch c := b[i]; c {
@@ -44,7 +44,6 @@ func (x *indenter) Write(b []byte) (int, error) {
 		}
 		i++
 	}
-	return n, nil
 }
 
 // closing is the place after the string that begins at i.

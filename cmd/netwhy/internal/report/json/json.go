@@ -29,14 +29,79 @@ type sink struct{ w io.Writer }
 func (*sink) Finding(*report.Finding) error { return nil }
 
 // Finish writes the document, indented by two spaces, with a final line break.
+// Findings and diagnoses are written one by one: as a whole they would be held twice.
 func (s *sink) Finish(r *report.Report) error {
-	w := &indenter{w: bufio.NewWriterSize(s.w, 64<<10)}
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(r); err != nil {
-		return fmt.Errorf("write JSON: %w", err)
+	shell := *r
+	lists := []list{{name: "findings"}, {name: "diagnoses"}}
+	if len(r.Findings) > 0 {
+		shell.Findings, lists[0].n = []report.Finding{}, len(r.Findings)
 	}
-	return w.w.Flush()
+	if len(r.Diagnoses) > 0 {
+		shell.Diagnoses, lists[1].n = []report.Diagnosis{}, len(r.Diagnoses)
+	}
+	frame, err := compact(&shell)
+	if err != nil {
+		return err
+	}
+	x := &indenter{w: bufio.NewWriterSize(s.w, 64<<10)}
+	var buf []byte
+	a := &appender{}
+	lists[0].write = func(i int) error {
+		buf = a.finding(buf[:0], &r.Findings[i])
+		_, _ = x.w.Write(buf) // the writer keeps its first error for Flush
+		return nil
+	}
+	lists[1].write = func(i int) error {
+		b, err := compact(&r.Diagnoses[i])
+		x.compact(b)
+		return err
+	}
+	for _, l := range lists {
+		if frame, err = l.within(x, frame); err != nil {
+			return err
+		}
+	}
+	x.compact(frame)
+	_ = x.w.WriteByte('\n')
+	return x.w.Flush()
+}
+
+// list is a list of the document that is written item by item.
+type list struct {
+	name  string
+	n     int
+	write func(i int) error
+}
+
+// within writes the document up to the list's end, and returns what comes after it.
+func (l *list) within(x *indenter, frame []byte) ([]byte, error) {
+	if l.n == 0 {
+		return frame, nil
+	}
+	open := []byte(`"` + l.name + `":[`) // in a text the quotes would have a backslash
+	at := bytes.Index(frame, append(open, ']')) + len(open)
+	x.compact(frame[:at])
+	for i := range l.n {
+		if i > 0 {
+			_ = x.w.WriteByte(',')
+			x.line()
+		}
+		if err := l.write(i); err != nil {
+			return nil, err
+		}
+	}
+	return frame[at:], nil
+}
+
+// compact is v in one line.
+func compact(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, fmt.Errorf("write JSON: %w", err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 // Marshal writes v as JSON of the report's kind, ending in a line break: no
