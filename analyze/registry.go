@@ -76,6 +76,7 @@ func Protocols() []proto.Spec {
 		bfd.Spec(),
 		bgp.Spec(),
 		cdp.Spec(),
+		dhcp.Cut(),
 		dhcp.Spec(),
 		dhcpv6.Spec(),
 		dnp3.Spec(),

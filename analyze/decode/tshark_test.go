@@ -299,8 +299,8 @@ func conversations(row []string) (out []conversation, src netip.Addr, sure bool)
 	return out, src, sure
 }
 
-// stackDiff names protocols that only one of the two saw, up to an ICMP error's
-// quote.
+// stackDiff names protocols that only one of the two saw. Of what an ICMP error
+// quotes, neither has to see all.
 func stackDiff(chain string, p *decode.Packet) string {
 	names := map[string]decode.Proto{"ieee8021ad": decode.VLAN}
 	for pr := range decode.Protos {
@@ -311,16 +311,20 @@ func stackDiff(chain string, p *decode.Packet) string {
 	aboveUDP.Add(decode.PTP)
 	aboveUDP.Add(decode.WOL)
 	var diff []string
+	quoted := false
 	for n := range strings.SplitSeq(chain, ":") {
-		if pr, ok := names[n]; ok {
+		pr, ok := names[n]
+		switch {
+		case !ok || quoted && pr != decode.TCP && pr != decode.UDP:
+		case quoted: // what an error quotes counts where it has a stream
+			seen.Add(pr)
+		default:
 			seen.Add(pr)
 			if !p.Protos.Has(pr) && !aboveUDP.Has(pr) {
 				diff = append(diff, "-"+n)
 			}
 		}
-		if n == "icmp" || n == "icmpv6" {
-			break
-		}
+		quoted = quoted || n == "icmp" || n == "icmpv6"
 	}
 	for pr := range p.Protos.All() {
 		if !seen.Has(pr) {

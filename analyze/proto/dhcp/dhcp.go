@@ -47,6 +47,21 @@ const (
 	// servers that need them are rare, and nothing that is read here is there.
 )
 
+// Cut declares the same for messages at the port that were cut at capture, or lack
+// the cookie (BOOTP, RFC 951). Codes are declared by Spec.
+func Cut() proto.Spec {
+	s := Spec()
+	s.Codes, s.Weak = nil, true
+	s.Probe = func(_ flow.Dir, b []byte) proto.Verdict {
+		const addressesEnd = 44
+		if len(b) < addressesEnd || b[0] != bootReq && b[0] != bootResp || b[2] > 16 || b[3] > 16 {
+			return proto.No
+		}
+		return proto.Likely
+	}
+	return s
+}
+
 func probe(_ flow.Dir, b []byte) proto.Verdict {
 	if len(b) < headLen+4 || b[0] != bootReq && b[0] != bootResp || b[2] > 16 {
 		return proto.No
@@ -84,7 +99,9 @@ func (analyzer) Data(s *proto.Scope, _ flow.Dir, b []byte) (int, error) {
 		return len(b), nil
 	}
 	if probe(0, b) != proto.Certain {
-		s.Malformed("not a complete DHCP message")
+		if p := s.Packet(); p == nil || int(p.PayloadLen) <= len(b) { // else it was cut at capture
+			s.Malformed("not a complete DHCP message")
+		}
 		return len(b), nil
 	}
 	l := proto.Lease{

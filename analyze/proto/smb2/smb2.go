@@ -30,8 +30,8 @@ func Spec() proto.Spec {
 	file := finding.Metric{Name: "file", Text: true, Doc: "file or share, where the request names one"}
 	times := finding.Metric{Name: "errors", Merge: finding.Sum, Doc: "such answers"}
 	return proto.Spec{
-		Name: "smb2", Doc: "Server Message Block 2 and 3, MS-SMB2",
-		Also:    append(gss.Names(), "nbss", "smb"),
+		Name: "nbss", Doc: "Server Message Block 2 and 3, MS-SMB2",
+		Also:    append(gss.Names(), name, "smb"),
 		Carrier: proto.TCP, Ports: []uint16{445, 139},
 		Probe: probe,
 		New:   newAnalyzer,
@@ -82,6 +82,10 @@ func commandName(n uint16) string {
 	return "other"
 }
 
+// name is the protocol; what carries both of its versions is the session service of
+// NetBIOS (RFC 1002, 4.3), as which Wireshark counts what belongs to neither.
+const name = "smb2"
+
 func probe(_ flow.Dir, b []byte) proto.Verdict {
 	if len(b) >= 1 && b[0] == 0x81 && len(b) >= 4 && len(b) < 80 { // NetBIOS session request (RFC 1002, 4.3.2)
 		return proto.NeedMore
@@ -114,7 +118,7 @@ type analyzer struct {
 }
 
 func newAnalyzer() proto.Analyzer {
-	a := &analyzer{book: ask.Book{Protocol: "smb2"}, files: map[uint64]string{}}
+	a := &analyzer{book: ask.Book{Protocol: name}, files: map[uint64]string{}}
 	a.Length = func(_ flow.Dir, b []byte) (int, error) {
 		if len(b) < 4 {
 			return 0, nil
@@ -138,7 +142,6 @@ func (f fault) Error() string { return string(f) }
 const errMessage fault = "no SMB message where one begins"
 
 func (a *analyzer) message(s *proto.Scope, dir flow.Dir, b []byte, total int) {
-	s.Carries("nbss")
 	if len(b) < 8 {
 		return
 	}
@@ -162,7 +165,8 @@ func (a *analyzer) message(s *proto.Scope, dir flow.Dir, b []byte, total int) {
 		if len(b) < headLen || string(b[:4]) != "\xfeSMB" {
 			return
 		}
-		s.App("smb2")
+		s.Carries(name)
+		s.App(name)
 		next := int(binary.LittleEndian.Uint32(b[20:]))
 		one := b
 		if next >= headLen && next <= len(b) {
@@ -208,7 +212,7 @@ func (a *analyzer) one(s *proto.Scope, dir flow.Dir, b []byte, total int) {
 	name := a.files[id]
 	delete(a.files, id)
 	if cmd == cmdLogon && status != moreProcessing {
-		s.Publish(&proto.Login{Protocol: "smb2", Client: s.Client().Addr(), Server: s.Server(), OK: status == 0})
+		s.Publish(&proto.Login{Protocol: name, Client: s.Client().Addr(), Server: s.Server(), OK: status == 0})
 	}
 	if !failed {
 		return

@@ -17,7 +17,6 @@ const EAPFailed finding.Code = "eap.failure"
 func EAPOL() proto.Spec {
 	return proto.Spec{
 		Name: "eapol", Doc: "EAP over LAN, IEEE 802.1X",
-		Also:    []string{"eap"},
 		Carrier: proto.Link, Numbers: []uint16{0x888e},
 		New: func() proto.Analyzer { return &keys{pairs: map[[12]byte]*progress{}} },
 		Codes: []finding.Def{{
@@ -63,7 +62,6 @@ func (k *keys) Data(s *proto.Scope, _ flow.Dir, b []byte) (int, error) {
 	v := b[4:min(len(b), 4+int(binary.BigEndian.Uint16(b[2:])))]
 	switch b[1] {
 	case packetEAP:
-		s.Carries("eap")
 		k.eap(s, src, dst, v)
 	case packetKey:
 		k.key(s, src, dst, v)

@@ -31,8 +31,8 @@ type Reply struct {
 // Dialog is one conversation. Protocol and Reply must be set.
 type Dialog struct {
 	Reply func(s *proto.Scope, r *Reply)
-	// Carried names what the client's messages are; empty: nothing to name.
-	Carried string
+	// Carried names what the client's messages are, once they are whole.
+	Carried []string
 	// Secret are verbs whose argument is not kept.
 	Secret []string
 
@@ -91,9 +91,6 @@ func (d *Dialog) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 
 // body passes over a message to the line with a single dot.
 func (d *Dialog) body(s *proto.Scope, b []byte) int {
-	if d.Carried != "" {
-		s.Carries(d.Carried)
-	}
 	end := []byte("\r\n.\r\n")
 	if bytes.HasPrefix(b, end[2:]) {
 		d.finish(s)
@@ -108,6 +105,9 @@ func (d *Dialog) body(s *proto.Scope, b []byte) int {
 
 func (d *Dialog) finish(s *proto.Scope) {
 	d.content = false
+	for _, name := range d.Carried {
+		s.Carries(name)
+	}
 	d.queue(s, Content, "")
 }
 
