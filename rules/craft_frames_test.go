@@ -2,7 +2,7 @@ package rules_test
 
 import (
 	"encoding/binary"
-	"fmt"
+	"errors"
 	"net"
 	"net/netip"
 	"strconv"
@@ -155,7 +155,7 @@ func (c *craft) datagram(from int, data []byte) {
 // rawIP sends a packet of another protocol: its number, addresses, bytes.
 func (c *craft) rawIP(words []string) error {
 	if len(words) < 4 {
-		return fmt.Errorf("ip wants a protocol, two addresses and bytes")
+		return errors.New("ip wants a protocol, two addresses and bytes")
 	}
 	proto, err := strconv.ParseUint(words[0], 10, 8)
 	if err != nil {
@@ -182,7 +182,7 @@ func (c *craft) rawIP(words []string) error {
 // rawFrame sends a frame: addresses, type or length, bytes.
 func (c *craft) rawFrame(words []string) error {
 	if len(words) < 3 {
-		return fmt.Errorf("eth wants two addresses and bytes")
+		return errors.New("eth wants two addresses and bytes")
 	}
 	dst, err := net.ParseMAC(words[0])
 	if err != nil {

@@ -38,7 +38,7 @@ func (t *talk) data(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View, opt *op
 		f.conflicts++
 		t.prove(Overlap, s)
 	}
-	f.headSeq, f.headLen = seq, uint8(copy(f.head[:], s.Data))
+	f.headSeq, f.headLen = seq, copy(f.head[:], s.Data)
 	// The gap that this segment ends. What waited, waited since the last of its own
 	// direction's segments or since the last news from the other end.
 	gap := s.Time - f.lastAt
@@ -70,9 +70,9 @@ func (t *talk) data(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View, opt *op
 // its first.
 func (f *voice) contradicts(s *tcp.Segment) bool {
 	have, data := f.head[:f.headLen], s.Data
-	if ahead := s.Seq - f.headSeq; ahead < uint32(f.headLen) {
+	if ahead := int(s.Seq - f.headSeq); ahead < f.headLen {
 		have = have[ahead:]
-	} else if behind := f.headSeq - s.Seq; behind < uint32(len(data)) {
+	} else if behind := int(f.headSeq - s.Seq); behind < len(data) {
 		data = data[behind:]
 	} else {
 		return false

@@ -30,7 +30,7 @@ type voice struct {
 	jumped   bool // its last segment's IP ID left some out
 
 	headSeq uint32  // where its latest data segment begins
-	headLen uint8   // bytes of it in head
+	headLen int     // bytes of it in head
 	sound   uint8   // of its first segments with payload, those with the right checksum
 	head    [8]byte // its first bytes
 
