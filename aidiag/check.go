@@ -18,6 +18,7 @@ type EndpointCheck struct {
 	Model    string        `json:"model"` // that is configured
 	KeyFrom  string        `json:"key_from"`
 	Local    bool          `json:"local"`
+	Proxy    string        `json:"proxy"` // host and port of the proxy on the way; "" for none
 	OK       bool          `json:"ok"`
 	Latency  time.Duration `json:"latency_ns"`
 	Models   []string      `json:"models"` // at most 200; empty where they cannot be listed
@@ -55,7 +56,7 @@ func (e *Engine) Check(ctx context.Context) []EndpointCheck {
 }
 
 func (m member) check(ctx context.Context) EndpointCheck {
-	r := EndpointCheck{Provider: m.provider.Name, Endpoint: m.url, Model: m.provider.Model, KeyFrom: m.keyFrom, Local: m.local, Models: []string{}}
+	r := EndpointCheck{Provider: m.provider.Name, Endpoint: m.url, Model: m.provider.Model, KeyFrom: m.keyFrom, Local: m.local, Proxy: m.proxy, Models: []string{}}
 	names, reply, err := m.endpoint.Models(ctx)
 	r.Latency = reply.TTFB
 	a, failed := errors.AsType[*llm.AttemptError](err)

@@ -3,8 +3,10 @@ package aidiag
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"syscall"
 	"testing"
@@ -159,5 +161,20 @@ func TestErrorsCanBeToldApart(t *testing.T) {
 	f, ok := errors.AsType[*Fault](err)
 	if !ok || f.Field != "ai.queue" {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestCheckNamesTheProxy, and not who uses it.
+func TestCheckNamesTheProxy(t *testing.T) {
+	t.Parallel()
+	proxy := faulttest.New(t, faulttest.Healthy())
+	w := newWorld(t)
+	w.lonely(0)
+	w.deps.Proxy = func(*http.Request) (*url.URL, error) {
+		return &url.URL{Scheme: "http", User: url.UserPassword("alice", "hunter2"), Host: proxy.Addr()}, nil
+	}
+	got := w.engine().Check(t.Context())
+	if len(got) != 1 || got[0].Proxy != proxy.Addr() || strings.Contains(fmt.Sprint(got), "hunter2") || len(proxy.Requests()) == 0 {
+		t.Errorf("got %+v", got)
 	}
 }

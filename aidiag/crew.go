@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"runtime"
 	"slices"
@@ -34,6 +35,7 @@ type member struct {
 	url      string
 	local    bool
 	keyFrom  string
+	proxy    string // host and port; "" for none
 	endpoint *llm.Endpoint
 }
 
@@ -168,10 +170,23 @@ func (e *Engine) recruitOne(c *crew, p Provider, keys bool) (route.Provider, err
 			return route.Provider{}, err
 		}
 		c.transports = append(c.transports, tr)
-		c.members = append(c.members, member{provider: p, url: base.URL, local: rp.Local, keyFrom: p.keyFrom(), endpoint: ep})
+		c.members = append(c.members, member{provider: p, url: base.URL, local: rp.Local, keyFrom: p.keyFrom(), proxy: e.proxy(base.URL), endpoint: ep})
 		rp.Targets = append(rp.Targets, route.Target{URL: base.URL, Host: base.Host, Asker: ep})
 	}
 	return rp, nil
+}
+
+// proxy is the host of the proxy that a request for a URL goes through, "" for
+// none; its user and password are nobody's business.
+func (e *Engine) proxy(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return ""
+	}
+	if p, err := e.deps.Proxy(&http.Request{URL: u, Header: http.Header{}}); err == nil && p != nil {
+		return p.Host
+	}
+	return ""
 }
 
 // reasoningDeadline is the time of a case where a reasoning model is asked.

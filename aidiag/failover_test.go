@@ -169,3 +169,23 @@ func TestShouldRetryIsHonoured(t *testing.T) {
 		t.Errorf("path %s", path)
 	}
 }
+
+// TestServerThatDoesNotStream: one document where a stream was asked for is the
+// next question's answer, and no stream is asked for again.
+func TestServerThatDoesNotStream(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, faulttest.Func(func(r faulttest.Request) faulttest.Fault {
+		if strings.Contains(string(r.Body), `"stream":true`) {
+			return faulttest.JSON(200, `{"choices":[]}`)
+		}
+		return faulttest.Text(honest(r))
+	}))
+	w.lonely(0)
+	e := w.run()
+	for i, want := range []string{"protocol ok", "ok"} {
+		a := ask(t, e, testCase("D1"))
+		if _, classes, _ := w.path(a.Decisions); classes != want || a.State != Answered || a.Tokens.Completion != 90 {
+			t.Errorf("case %d: %s, %s: %s", i, classes, a.State, a.Reason)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package llm
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -162,6 +163,9 @@ func (*roundTripper) check(x *exchange, resp *http.Response) error {
 		return &RedirectError{Status: code, Host: locationHost(resp)}
 	case code >= 400:
 		x.errorBody = readSome(x, resp.Body, maxErrorBody)
+		if x.requestID == "" {
+			x.requestID = bodyRequestID(x.errorBody)
+		}
 		closeBody(resp)
 		resp.Body = io.NopCloser(bytes.NewReader(x.errorBody))
 		return nil
@@ -195,6 +199,23 @@ func (*roundTripper) check(x *exchange, resp *http.Response) error {
 		kind = "an unknown type"
 	}
 	return &ProtocolError{Reason: Secret{}.scrub(kind) + " where an answer of the API was due"}
+}
+
+// bodyRequestID finds the id that some providers put into the body of a refusal.
+func bodyRequestID(body []byte) string {
+	var doc struct {
+		ID    jsonText `json:"request_id"`
+		Error struct {
+			ID jsonText `json:"request_id"`
+		} `json:"error"`
+	}
+	if json.Unmarshal(body, &doc) != nil {
+		return ""
+	}
+	if id := doc.ID.String(); id != "" {
+		return Secret{}.scrubID(id)
+	}
+	return Secret{}.scrubID(doc.Error.ID.String())
 }
 
 func isJSON(kind string) bool {

@@ -210,6 +210,75 @@ func TestNetworkGate(t *testing.T) {
 	})
 }
 
+// TestNetworkGateIsSure: it closes only when two hosts could not be dialled
+// shortly behind one another and nothing was alive between.
+func TestNetworkGateIsSure(t *testing.T) {
+	t.Parallel()
+	const s = int64(time.Second)
+	type result struct {
+		host         string
+		at           int64
+		alive, fault bool
+	}
+	for _, c := range []struct {
+		name   string
+		seen   []result
+		closed bool
+	}{
+		{"two hosts", []result{{"a", s, false, true}, {"b", 2 * s, false, true}}, true},
+		{"one host twice", []result{{"a", s, false, true}, {"a", 2 * s, false, true}}, false},
+		{"an answer between", []result{{"a", s, false, true}, {"c", 2 * s, true, false}, {"b", 3 * s, false, true}}, false},
+		{"silence between", []result{{"a", s, false, true}, {"c", 2 * s, false, false}, {"b", 3 * s, false, true}}, true},
+		{"too far apart", []result{{"a", s, false, true}, {"b", 7 * s, false, true}}, false},
+		{"not dialling", []result{{"a", s, false, false}, {"b", 2 * s, false, false}}, false},
+	} {
+		g := newNetGate(5*time.Second, 10*time.Second)
+		at := int64(0)
+		for _, r := range c.seen {
+			g.done(r.host, r.at, false, r.alive, r.fault)
+			at = r.at
+		}
+		if until := g.blockedUntil(at); (until > 0) != c.closed || c.closed && until != at+10*s {
+			t.Errorf("%s: closed until %d", c.name, until)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) { // two that accept and never answer are no dead network
+		r := New(Defaults(), []Provider{provider1("A", &fake{steps: []step{silent(2 * time.Second)}}, &fake{steps: []step{silent(2 * time.Second)}})}, nil, nil, nil)
+		if do(t, r); r.Status().NetDown {
+			t.Error("taken for a dead network")
+		}
+	})
+}
+
+// TestLearnedContext: what a model refused as too large it is not sent again.
+func TestLearnedContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		tooLarge := func(context.Context, llm.Request) (llm.Reply, error) {
+			return llm.Reply{Status: 400, Prompt: 4000}, &llm.AttemptError{Class: llm.TooLarge, Code: "context_length_exceeded"}
+		}
+		r := one(&fake{steps: []step{tooLarge, good}}, func(l *Limits) { l.WholeTokens = 5500 })
+		for i, attempts := range []int{2, 1} {
+			if res := do(t, r); !res.Half || len(res.Decisions) != attempts {
+				t.Errorf("call %d: half %t in %d attempts, want %d", i, res.Half, len(res.Decisions), attempts)
+			}
+		}
+	})
+}
+
+// TestBulkheadHalves: also where nobody answers, and never below one.
+func TestBulkheadHalves(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := one(&fake{steps: []step{silent(time.Second)}}, func(l *Limits) { l.Concurrency, l.MaxParallel, l.Failures = 8, 16, 100 })
+		for _, want := range []int{4, 2, 1, 1} {
+			if do(t, r); r.Status().Parallel != want {
+				t.Errorf("%d at once, want %d", r.Status().Parallel, want)
+			}
+		}
+	})
+}
+
 func TestNeverFromLocalToCloud(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -3,6 +3,7 @@ package config
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -219,4 +220,36 @@ func FuzzLoad(f *testing.F) {
 			t.Fatal("neither a configuration nor an error")
 		}
 	})
+}
+
+// TestFileOfSomebodyElse: a file that others may change names no AI providers.
+func TestFileOfSomebodyElse(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("files have no modes here")
+	}
+	const ai, rest = "ai:\n  providers: [{name: openai}]\n", "limits: {workers: 1}\n"
+	for _, c := range []struct {
+		name, text string
+		mode       os.FileMode
+		want       string
+	}{
+		{"the user's", ai, 0o600, ""},
+		{"readable", ai, 0o644, ""},
+		{"own group", ai, 0o664, ""},
+		{"anybody's", ai, 0o666, "anybody may change it (mode 0666): chmod o-w "},
+		{"anybody's, without AI", rest, 0o666, ""},
+	} {
+		path := filepath.Join(t.TempDir(), "config.yaml")
+		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path, c.mode); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Load(path, vars{})
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), path+":2: ai.providers: the file names who is sent the key, and "+c.want+path) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
 }

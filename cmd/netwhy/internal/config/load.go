@@ -59,6 +59,9 @@ func Load(path string, env Env) (*Loaded, error) {
 	if data != nil {
 		d := decoder{file: l.File, origin: l.Origin, fault: fault}
 		d.document(data, reflect.ValueOf(&l.Config).Elem())
+		if e := l.trusted(); e != nil {
+			fault(e)
+		}
 	}
 	l.environment(env, fault)
 	l.check(func(key, format string, args ...any) {
@@ -66,6 +69,22 @@ func Load(path string, env Env) (*Loaded, error) {
 	})
 	l.Warnings = append(l.Warnings, unknownVariables(env)...)
 	return l, errors.Join(faults...)
+}
+
+// trusted refuses to ask AI providers that somebody else could have named: the
+// key and the findings would go to them.
+func (l *Loaded) trusted() *Error {
+	if len(l.AI.Providers) == 0 {
+		return nil
+	}
+	st, err := os.Stat(l.File)
+	if err != nil {
+		return nil // gone since: what was read is the user's
+	}
+	if why := changeable(st); why != "" {
+		return &Error{Origin: l.originOf("ai.providers"), Key: "ai.providers", Message: "the file names who is sent the key, and " + why + " " + l.File}
+	}
+	return nil
 }
 
 // originOf tells where a value came from: the value itself, else what holds it.

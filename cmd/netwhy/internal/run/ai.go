@@ -155,6 +155,9 @@ func CheckAI(ctx context.Context, out io.Writer, w World, cfg aidiag.Config) (fa
 		if c.KeyFrom != "" {
 			b.WriteString(" (key from " + c.KeyFrom + ")")
 		}
+		if c.Proxy != "" {
+			b.WriteString(" by the proxy " + c.Proxy)
+		}
 		if c.OK {
 			b.WriteString(": works, " + strconv.FormatInt(c.Latency.Milliseconds(), 10) + " ms, model " + c.Model + listed(c.Models))
 		} else {
