@@ -6,6 +6,7 @@ import (
 
 	"netwhy/analyze/conn"
 	"netwhy/analyze/correlate"
+	"netwhy/analyze/decode"
 	"netwhy/analyze/finding"
 	"netwhy/analyze/flow"
 	"netwhy/analyze/proto"
@@ -24,6 +25,7 @@ type collector struct {
 	deltas  []*delta
 	numbers [][]flow.ID // by lane and slot
 	outer   map[flow.Key]flow.ID
+	around  map[flow.Key]struct{} // conversations that may turn out to be a tunnel's, and have a number
 	next    struct{ tcp, udp uint32 }
 	keep    *keeper
 	trust   trust
@@ -62,7 +64,7 @@ func newCollector(opt Options, p *pipeline, emit func(finding.Finding)) *collect
 	c := &collector{
 		opt: opt, pipe: p, emit: emit, tell: newForeteller(opt.Found), names: p.lanes[0].specs.names,
 		res: newResult(), deltas: make([]*delta, len(p.lanes)), numbers: make([][]flow.ID, len(p.lanes)),
-		outer: map[flow.Key]flow.ID{}, keep: newKeeper(opt.MaxSummaries), finds: map[findKey]int{}, same: map[finding.Code]int{}, said: map[flow.ID]said{}, lookups: newLookups(),
+		outer: map[flow.Key]flow.ID{}, around: map[flow.Key]struct{}{}, keep: newKeeper(opt.MaxSummaries), finds: map[findKey]int{}, same: map[finding.Code]int{}, said: map[flow.ID]said{}, lookups: newLookups(),
 	}
 	c.keep.live = opt.Live
 	for _, s := range Correlators() {
@@ -220,23 +222,16 @@ func (c *collector) open(lane int, o *opened) {
 		}
 		return
 	}
-	id := flow.ID{Proto: o.proto}
-	if o.proto == flow.TCP {
-		id.Stream = c.next.tcp
-		c.next.tcp++
-		if !o.quoted {
-			c.res.TCPConversations++
-		}
-	} else {
-		id.Stream = c.next.udp
-		c.next.udp++
-		if !o.quoted {
-			c.res.UDPConversations++
-		}
+	if _, ok := c.around[o.key]; ok && o.outer {
+		return
 	}
-	if o.outer {
+	id := c.count(lane, o)
+	switch {
+	case o.outer:
 		c.outer[o.key] = id
 		return
+	case o.proto == flow.UDP && (decode.TunnelPort(o.key.PortA) || decode.TunnelPort(o.key.PortB)) && len(c.around) < maxOuter:
+		c.around[o.key] = struct{}{}
 	}
 	c.setNumber(lane, o.slot, id)
 	c.tell.opened(id, o)
@@ -253,6 +248,27 @@ func (c *collector) open(lane int, o *opened) {
 	c.lookups.opened(id, c.opening.Client.Addr(), c.opening.Server.Addr(), o.at)
 	c.event = proto.Event{Frame: o.frame, Time: o.at, Flow: id, Body: &c.opening}
 	c.publish(&c.event)
+}
+
+// count gives a conversation the next number, and counts it unless it is only
+// quoted. One that was has its number.
+func (c *collector) count(lane int, o *opened) flow.ID {
+	id := flow.ID{Proto: o.proto}
+	next, all := &c.next.udp, &c.res.UDPConversations
+	if o.proto == flow.TCP {
+		next, all = &c.next.tcp, &c.res.TCPConversations
+	}
+	if o.real {
+		id = c.number(lane, o.slot)
+		delete(c.res.quoted, id)
+	} else {
+		id.Stream = *next
+		*next++
+	}
+	if o.quoted == o.counted {
+		*all++
+	}
+	return id
 }
 
 func (c *collector) setNumber(lane int, slot uint32, id flow.ID) {
@@ -337,15 +353,6 @@ func (c *collector) endSecond() {
 // sums adds what has no order.
 func (c *collector) sums(lane int, d *delta) {
 	r := c.res
-	for _, slot := range d.real {
-		id := c.number(lane, slot)
-		delete(r.quoted, id)
-		if id.Proto == flow.TCP {
-			r.TCPConversations++
-		} else {
-			r.UDPConversations++
-		}
-	}
 	for i, n := range d.tcp {
 		r.TCP[i] += n
 	}

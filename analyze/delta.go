@@ -19,7 +19,6 @@ type delta struct {
 	ending  bool // the capture is over: closed is in the order of serial
 
 	opened    []opened
-	real      []uint32 // slots that were quoted only, and now have a packet of their own
 	events    []event
 	finds     []found
 	closed    []closed
@@ -48,6 +47,8 @@ type opened struct {
 	slot      uint32
 	proto     uint8
 	quoted    bool // seen only inside an ICMP error
+	real      bool // it was quoted only, and now has a packet of its own
+	counted   bool // as quoted
 	outer     bool // a tunnel's: it has no slot
 	again     bool // another number for a conversation that was told before
 	clientIsA bool
@@ -86,7 +87,7 @@ func (d *delta) begin(n *names) {
 		d.carriedAt = make([]uint64, len(n.list))
 	}
 	d.tallied, d.ending = false, false
-	d.opened, d.real = d.opened[:0], d.real[:0]
+	d.opened = d.opened[:0]
 	clear(d.events)
 	d.events = d.events[:0]
 	clear(d.finds)

@@ -340,10 +340,13 @@ func (l *lane) aside(c *decode.Conv) {
 	}
 	if c.Quoted {
 		hash := c.Key.Hash32()
-		if l.table.find(hash, &c.Key) == 0 {
+		if l.table.find(hash, &c.Key) == 0 && l.table.live < l.limit {
 			slot := l.table.insert(hash, &c.Key)
 			v := l.table.at(slot)
 			v.flags |= quotedOnly
+			if c.Within {
+				v.flags |= quotedIn
+			}
 			l.opened(slot, v)
 		}
 		return
@@ -366,7 +369,7 @@ func (l *lane) opened(slot uint32, c *conversation) {
 	c.serial, c.first = l.serial, l.frame.Number
 	l.d.opened = append(l.d.opened, opened{
 		frame: l.frame.Number, at: l.frame.Time, sub: l.sub, slot: slot, proto: c.key.Proto,
-		quoted: c.flags&quotedOnly != 0, key: c.key,
+		quoted: c.flags&quotedOnly != 0, counted: c.flags&quotedIn != 0, key: c.key,
 	})
 }
 
@@ -380,7 +383,9 @@ func (l *lane) lookup(syn, fromServer bool) (uint32, *conversation) {
 		c := l.table.at(slot)
 		if c.flags&quotedOnly != 0 {
 			c.flags &^= quotedOnly
-			l.d.real = append(l.d.real, slot)
+			l.opened(slot, c)
+			l.d.opened[len(l.d.opened)-1].real = true
+			c.flags &^= quotedIn
 			l.begin(slot, c, syn, fromServer)
 		}
 		return slot, c
@@ -566,8 +571,18 @@ func (l *lane) icmp() {
 	if v6 {
 		counter = proto.ICMPv6TypeCode
 	}
-	l.Count(counter, typeCode(p.ICMPType, p.ICMPCode), 1)
+	const least = 6 // bytes of an ICMP message, for Wireshark to show its type
+	if v6 || p.End-p.L4 >= least {
+		l.Count(counter, typeCode(p.ICMPType, p.ICMPCode), 1)
+	}
 	if p.Quote.Valid {
+		if kind, t, c, ok := p.Quote.Counted(l.raw[:p.End], p.Kind); ok {
+			counter = proto.ICMPTypeCode
+			if kind == decode.KindICMPv6 {
+				counter = proto.ICMPv6TypeCode
+			}
+			l.Count(counter, typeCode(t, c), 1)
+		}
 		e := correlate.ICMPError{
 			From: flow.Addr(p.Src()), To: flow.Addr(p.Dst()), Type: p.ICMPType, Code: p.ICMPCode, V6: v6,
 			MTU: uint16(min(p.Quote.MTU, 0xffff)), Quoted: p.Quote.Key, QuotedSrcA: p.Quote.SrcIsA, TTL: p.TTL,

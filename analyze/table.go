@@ -40,6 +40,7 @@ const (
 	snmpBegan // the next datagram begins another number
 	retired   // its summary is out; only what Wireshark counts is still followed
 	waits     // its first words wait in an early record
+	quotedIn  // it counts though it is only quoted, inside a tunnel
 )
 
 // ends are client and server.

@@ -137,7 +137,7 @@ func (d *decoder) conversation() {
 	p := d.p
 	if int(p.NConvs) < MaxConvs && !p.NoLength6 {
 		c := &p.Convs[p.NConvs]
-		c.Key, c.SrcIsA, c.Quoted = p.Key, p.SrcIsA, false
+		c.Key, c.SrcIsA, c.Quoted, c.Within = p.Key, p.SrcIsA, false, false
 		p.NConvs++
 	}
 }

@@ -160,9 +160,52 @@ func (d *decoder) quotePorts(q *Quote, at int) {
 func (d *decoder) quoted(q *Quote) {
 	p := d.p
 	if p.NConvs < MaxConvs && !p.NoLength6 {
-		p.Convs[p.NConvs] = Conv{Key: q.Key, SrcIsA: q.SrcIsA, Quoted: true}
+		p.Convs[p.NConvs] = Conv{Key: q.Key, SrcIsA: q.SrcIsA, Quoted: true, Within: p.within(q.Key.Proto)}
 		p.NConvs++
 	}
+}
+
+// within reports whether a conversation of the transport is around the quote.
+func (p *Packet) within(transport uint8) bool {
+	for i := range p.NConvs {
+		if p.Convs[i].Key.Proto == transport {
+			return true
+		}
+	}
+	return false
+}
+
+// Counted returns type and code of the ICMP message of the other IP version that
+// an error quotes, as where 6in4 meets a closed door: Wireshark shows both.
+func (q *Quote) Counted(data []byte, outer Kind) (kind Kind, typ, code uint8, ok bool) {
+	const v4Message, v6Message = 6, 2 // bytes that Wireshark wants to be there
+	at := int(q.At)
+	for range maxLayers {
+		if at >= len(data) {
+			break
+		}
+		var next byte
+		switch v := data[at] >> 4; {
+		case v == 4 && at+ipv4HeaderLen <= len(data):
+			next = data[at+9]
+			at += int(data[at]&15) * 4
+		case v == 6 && at+ipv6HeaderLen <= len(data):
+			next = data[at+6]
+			at += ipv6HeaderLen
+		default:
+			return 0, 0, 0, false
+		}
+		switch {
+		case next == protoIPv4 || next == protoIPv6:
+			continue
+		case next == protoICMP && outer == KindICMPv6 && at+v4Message <= len(data):
+			return KindICMP, data[at], data[at+1], true
+		case next == protoICMPv6 && outer == KindICMP && at+v6Message <= len(data):
+			return KindICMPv6, data[at], data[at+1], true
+		}
+		break
+	}
+	return 0, 0, 0, false
 }
 
 // Src returns the source address of the quoted packet.

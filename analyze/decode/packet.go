@@ -15,6 +15,7 @@ type Conv struct {
 	Key    flow.Key
 	SrcIsA bool
 	Quoted bool // seen only as the quote inside an ICMP or ICMPv6 error
+	Within bool // quoted inside a tunnel of the same transport: counted all the same
 }
 
 // Packet is what Decode learned of one frame. It holds no pointer. Offsets are

@@ -30,6 +30,10 @@ func udpTunnel(port uint16) bool {
 	return false
 }
 
+// TunnelPort reports whether a UDP conversation of the port may be a tunnel
+// around others.
+func TunnelPort(port uint16) bool { return udpTunnel(port) }
+
 // udpPayload looks for a tunnel behind a UDP header. The lower port decides
 // first, as in Wireshark.
 func (d *decoder) udpPayload(off int) {
