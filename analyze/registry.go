@@ -127,6 +127,7 @@ func Protocols() []proto.Spec {
 		rip.Spec(),
 		rpc.Spec(),
 		rpc.TCP(),
+		rtp.Dynamic(),
 		rtp.Spec(),
 		rtp.TS(),
 		sip.Spec(),

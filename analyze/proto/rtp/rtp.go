@@ -5,6 +5,7 @@ package rtp
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"netwhy/analyze/finding"
 	"netwhy/analyze/flow"
@@ -27,8 +28,8 @@ func Spec() proto.Spec {
 	mos := finding.Metric{Name: "mos", Doc: "mean opinion score, estimated by the E-model (ITU-T G.107) from loss alone; 4.4 is the best of G.711"}
 	payload := finding.Metric{Name: "payload_type", Doc: "RFC 3551, 6"}
 	return proto.Spec{
-		Name: "rtp", Doc: "Real-time Transport Protocol, RFC 3550",
-		Also:    []string{"rtcp", "mp2t"},
+		Name: name, Doc: "Real-time Transport Protocol, RFC 3550",
+		Also:    []string{rtcp, "mp2t"},
 		Carrier: proto.UDP,
 		Probe:   probe,
 		New:     func() proto.Analyzer { return &analyzer{} },
@@ -56,6 +57,8 @@ func Spec() proto.Spec {
 }
 
 const (
+	name             = "rtp"
+	rtcp             = "rtcp"
 	headLen          = 12
 	firstRTCP        = 200
 	lastRTCP         = 204
@@ -116,7 +119,7 @@ func isRTCP(b []byte) bool {
 	return len(b) == 0
 }
 
-// stream is one direction, one source.
+// stream is one source in one direction.
 type stream struct {
 	ssrc       uint32
 	payload    byte
@@ -126,13 +129,37 @@ type stream struct {
 	packets    uint64
 	ev         finding.Evidence // where packets are missing
 	all        finding.Evidence
-	gap        uint32 // longest
+	gap        uint32  // longest
+	clock      float64 // Hz; 0: not known yet
+	base       uint32  // first timestamp
+	since      int64   // and its time
 	transit    float64
 	jitter     float64 // in clock units
 	continuity map[uint16]byte
 }
 
-type analyzer struct{ streams [2]stream }
+type analyzer struct{ streams [2][]*stream }
+
+// maxStreams bounds the sources that share a direction: sound, picture, and some
+// that took over from others.
+const maxStreams = 8
+
+// of returns the stream of a source. Where there are too many, the oldest ends.
+func (a *analyzer) of(s *proto.Scope, dir flow.Dir, ssrc uint32) *stream {
+	list := a.streams[dir]
+	for _, x := range list {
+		if x.ssrc == ssrc {
+			return x
+		}
+	}
+	if len(list) >= maxStreams {
+		list[0].end(s)
+		list = slices.Delete(list, 0, 1)
+	}
+	x := &stream{ssrc: ssrc}
+	a.streams[dir] = append(list, x)
+	return x
+}
 
 // Data takes one packet.
 func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
@@ -140,19 +167,14 @@ func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 		return len(b), nil
 	}
 	if isRTCP(b) {
-		s.Carries("rtcp")
+		s.Carries(rtcp)
 		return len(b), nil
 	}
 	if s.Duplicate() {
 		return len(b), nil
 	}
-	x := &a.streams[dir]
-	ssrc := binary.BigEndian.Uint32(b[8:])
-	if x.started && x.ssrc != ssrc {
-		x.end(s)
-		*x = stream{}
-	}
-	x.ssrc, x.payload = ssrc, b[1]&0x7f
+	x := a.of(s, dir, binary.BigEndian.Uint32(b[8:]))
+	x.payload = b[1] & 0x7f
 	x.take(s, binary.BigEndian.Uint16(b[2:]), binary.BigEndian.Uint32(b[4:]))
 	if head := headLen + 4*int(b[0]&15); x.payload == typeTS && len(b) > head {
 		s.Carries("mp2t")
@@ -164,25 +186,36 @@ func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 func (x *stream) take(s *proto.Scope, seq uint16, stamp uint32) {
 	x.packets++
 	x.all.Add(s.Frame(), s.Now())
-	transit := float64(s.Now())/1e9*clock8k - float64(stamp)
 	if !x.started {
-		x.started, x.first, x.highest, x.transit = true, uint32(seq), uint32(seq), transit
+		x.started, x.first, x.highest = true, uint32(seq), uint32(seq)
+		x.base, x.since = stamp, s.Now()
+		if x.payload < firstDynamic {
+			x.clock = clock8k
+		}
+		x.transit = x.transitOf(s.Now(), stamp)
 		return
 	}
+	if x.clock == 0 {
+		x.clock = x.rate(s.Now(), stamp)
+		x.transit = x.transitOf(s.Now(), stamp)
+	}
+	transit := x.transitOf(s.Now(), stamp)
 	d := transit - x.transit
 	x.transit = transit
 	if d < 0 {
 		d = -d
 	}
-	const second = clock8k
-	if d < second { // talk spurts begin anew
+	if d < x.clock { // talk spurts begin anew
 		x.jitter += (d - x.jitter) / 16
 	}
 	ahead := int16(seq - uint16(x.highest&0xffff)) //nolint:gosec // serial number arithmetic (RFC 1982)
 	const restart = 3000                           // RFC 3550, A.1: MAX_DROPOUT
 	switch {
 	case ahead > restart || ahead < -restart:
-		*x = stream{ssrc: x.ssrc, payload: x.payload, started: true, highest: uint32(seq), first: uint32(seq), packets: 1, transit: transit}
+		*x = stream{
+			ssrc: x.ssrc, payload: x.payload, started: true, highest: uint32(seq), first: uint32(seq), packets: 1,
+			clock: x.clock, base: stamp, since: s.Now(),
+		}
 	case ahead > 0:
 		if ahead > 1 {
 			x.gap = max(x.gap, uint32(ahead)-1)
@@ -190,6 +223,11 @@ func (x *stream) take(s *proto.Scope, seq uint16, stamp uint32) {
 		}
 		x.highest += uint32(ahead)
 	}
+}
+
+// transitOf is arrival less timestamp, in units of the clock (RFC 3550, A.8).
+func (x *stream) transitOf(now int64, stamp uint32) float64 {
+	return float64(now-x.since)/1e9*x.clock - float64(stamp-x.base)
 }
 
 // ts checks the continuity counters.
@@ -225,9 +263,9 @@ func (x *stream) end(s *proto.Scope) {
 		lost = sent - x.packets
 	}
 	percent := 100 * float64(lost) / float64(max(sent, 1))
-	jitter := x.jitter * 1000 / clock8k
-	if x.payload == typeTS {
-		jitter = 0 // another clock
+	jitter := 0.0
+	if x.clock > 0 && x.payload != typeTS { // that has another clock
+		jitter = x.jitter * 1000 / x.clock
 	}
 	p, l, c, j := finding.Num(x.packets), finding.Num(lost), finding.Num(percent), finding.Num(jitter)
 	m, t := finding.Num(score(percent)), finding.Num(x.payload)
@@ -258,7 +296,9 @@ func (*analyzer) Gap(*proto.Scope, flow.Dir, int) error { return nil }
 
 // End judges both directions.
 func (a *analyzer) End(s *proto.Scope, _ proto.End) {
-	for i := range a.streams {
-		a.streams[i].end(s)
+	for _, list := range a.streams {
+		for _, x := range list {
+			x.end(s)
+		}
 	}
 }
