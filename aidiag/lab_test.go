@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
@@ -225,8 +226,15 @@ func TestLabCapturesStayPrivate(t *testing.T) {
 		if len(requests) != len(cases) {
 			t.Errorf("%s: %d requests for %d cases", name, len(requests), len(cases))
 		}
+		names := namesIn(cases)
 		for _, r := range requests {
 			checkPrivate(t, name, &o, r, ours)
+			_, doc, _ := strings.Cut(r.User(), `{"rules_say"`) // what stands before it is our own, the same for all
+			for _, n := range names {
+				if strings.Contains(doc, n) && !strings.Contains(ours, n) {
+					t.Errorf("%s: %q was sent", name, n)
+				}
+			}
 		}
 		sent += len(requests)
 	}
@@ -234,6 +242,36 @@ func TestLabCapturesStayPrivate(t *testing.T) {
 		t.Error("nothing was sent")
 	}
 	t.Logf("%d requests of %d captures", sent, len(files))
+}
+
+// namesIn are the texts that the analyzers took from packets: names, users, paths,
+// banners, also those too short to be told from chance among raw bytes.
+func namesIn(cases []Case) []string {
+	seen := map[string]bool{}
+	add := func(s string) {
+		const least = 4
+		if len(s) >= least && !redact.Allowed(s) {
+			seen[s] = true
+		}
+	}
+	for i := range cases {
+		for _, f := range cases[i].Findings {
+			for _, v := range f.Finding.Values {
+				add(v.Text)
+			}
+		}
+		for j := range cases[i].Connections {
+			s := &cases[i].Connections[j]
+			add(s.Name)
+			for _, v := range s.Attr {
+				add(v)
+			}
+			if s.Worst != nil {
+				add(s.Worst.Label)
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
 }
 
 func checkPrivate(t *testing.T, name string, o *originals, r faulttest.Request, ours string) {

@@ -16,6 +16,14 @@
 // while it is closed a case falls back in about a tenth of a microsecond with no
 // allocation, and its time grows with every failed probe.
 //
+// # Why a local server has a pace of its own
+//
+// It may load its model for a minute, thinks with one processor, and is back soon
+// behind a restart: it has more time, one slot and shorter open times than the
+// cloud. Each provider keeps its own, also where both stand in one list; a case
+// that the cloud had its time for may still be asked here. The time begins with
+// the first slot: who waits for others loses none of it.
+//
 // # Why a failover costs no retry token
 //
 // The tokens bound how much a broken provider is asked beyond one try a case.
