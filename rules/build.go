@@ -65,6 +65,7 @@ func (b *builder) build(d *draft, isBuiltin bool) *Rule {
 	}
 	r.Refs, r.Fires, r.Silent = plain(d.references), plain(d.fires), plain(d.silent)
 	b.complete(d)
+	r.brief = r.needsLittle()
 	return r
 }
 
@@ -77,6 +78,9 @@ func (b *builder) identity(d *draft, r *Rule) {
 	where := d.cause
 	if !d.cause.set {
 		r.Cause, where = diagnosis.Cause(r.ID), d.id
+	}
+	if b.builtin && b.quick {
+		return // its name is known to be right
 	}
 	if known := causes(); where.set && !slices.Contains(known, string(r.Cause)) {
 		// New causes are welcome; a slip of the finger is not.

@@ -288,7 +288,7 @@ func (w *weaver) all(args []ast.Node, kinds ...reflect.Kind) ([]closure, bool) {
 func (w *weaver) builtin(n *ast.BuiltinNode) (closure, bool) {
 	kind := reflect.Float64
 	switch n.Name {
-	case nameLen, nameLower, "upper":
+	case nameLen, nameLower, nameUpper:
 		kind = reflect.String
 	}
 	args, ok := w.all(n.Arguments, kind)
@@ -309,7 +309,7 @@ func (w *weaver) builtin(n *ast.BuiltinNode) (closure, bool) {
 		return number1(func(v *view) float64 { return float64(utf8.RuneCountInString(x.text(v))) })
 	case nameLower:
 		return text1(func(v *view) string { return strings.ToLower(x.text(v)) })
-	case "upper":
+	case nameUpper:
 		return text1(func(v *view) string { return strings.ToUpper(x.text(v)) })
 	}
 	return closure{}, false

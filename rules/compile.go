@@ -21,10 +21,11 @@ import (
 	"github.com/expr-lang/expr/vm"
 )
 
-// Functions of the language: letters of a text counted, and in lower case.
+// Functions of the language: letters of a text counted, in lower, in upper case.
 const (
 	nameLen   = "len"
 	nameLower = "lower"
+	nameUpper = "upper"
 )
 
 // Bounds of one expression. The longest rule built in has some 60 nodes.
@@ -39,7 +40,7 @@ const (
 func allowed() []string {
 	return []string{
 		"any", "all", "none", "one", "count", "filter", "map", "sum", "min", "max",
-		"abs", "round", nameLen, nameLower, "upper",
+		"abs", "round", nameLen, nameLower, nameUpper,
 	}
 }
 

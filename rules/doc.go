@@ -47,5 +47,6 @@
 // # Why woken by codes
 //
 // Sixty conditions for each of a million connections are twenty seconds. Woken
-// by findings, a healthy capture costs nothing.
+// by findings, a healthy capture costs nothing: the built-in rules are not even read
+// before a code that wakes them was found (asleep.go).
 package rules

@@ -130,7 +130,8 @@ type judge struct {
 // fails as a whole: a rule that cannot be evaluated is left out and returned as a
 // fault. The result depends on nothing but its arguments.
 func (s *Set) Diagnose(in *Input, opt Options) ([]diagnosis.Diagnosis, []*Error) {
-	j := &judge{Set: s, in: in, opt: opt, broken: make(map[string]bool)}
+	s, faults := s.awake(in)
+	j := &judge{Set: s, in: in, opt: opt, broken: make(map[string]bool), faults: faults}
 	j.gather(s, in)
 	said := j.fold(subsume(j.hits()))
 	return said, j.faults
@@ -155,7 +156,7 @@ func (j *judge) questions() ([]question, []*subject) {
 		f := &j.in.Findings[i]
 		for _, r := range j.wakes[f.Code] {
 			sub := j.subject(r, f)
-			if sub == nil || sub.asked(r, len(j.rules)) {
+			if sub == nil || sub.asked(r, j.total) {
 				continue
 			}
 			if sub.first < 0 {

@@ -30,6 +30,8 @@ type Set struct {
 	wakes   map[finding.Code][]*Rule
 	lints   []*Error
 	skipped []string
+	total   int     // rules that there are, read or not
+	asleep  *asleep // nil: all are read
 }
 
 // Load reads the built-in rules and those of dirs; a rule of a later place
@@ -41,8 +43,14 @@ func Load(codes []finding.Def, dirs ...Dir) (*Set, error) {
 
 // LoadQuick is Load for a run: the built-in rules are taken to be right, which
 // Load and the tests prove, and each of their expressions is compiled when it is
-// first evaluated.
+// first evaluated. Without rules of one's own they are even read when they are first
+// woken.
 func LoadQuick(codes []finding.Def, dirs ...Dir) (*Set, error) {
+	if len(dirs) == 0 {
+		if s := sleeping(codes); s != nil {
+			return s, nil
+		}
+	}
 	all := append([]Dir{builtin()}, dirs...)
 	s, err := load(codes, all, true)
 	if err == nil && len(s.skipped) > 0 { // a run without some analyzers: only compiling tells whom that touches
@@ -64,22 +72,33 @@ func load(codes []finding.Def, dirs []Dir, quick bool) (*Set, error) {
 	for _, d := range dirs {
 		l.dir(d)
 	}
-	l.references()
+	if own := slices.ContainsFunc(dirs, func(d Dir) bool { return !d.Builtin }); own || !quick {
+		l.references()
+	}
 	if err := l.faults.err(false); err != nil {
 		return nil, err
 	}
-	s := &Set{schema: l.schema, wakes: make(map[finding.Code][]*Rule), lints: l.faults.list, skipped: l.skipped}
+	s := &Set{schema: l.schema, lints: l.faults.list, skipped: l.skipped}
 	for _, id := range near.Sorted(l.byID) {
 		s.rules = append(s.rules, l.byID[id])
 	}
 	for i, r := range s.rules {
-		r.number, r.brief = i, r.needsLittle()
+		r.number = i
+	}
+	s.total = len(s.rules)
+	s.wake()
+	s.tryOut(quick)
+	return s, (&faults{list: s.lints}).err(false)
+}
+
+// wake notes which rules each code wakes.
+func (s *Set) wake() {
+	s.wakes = make(map[finding.Code][]*Rule)
+	for _, r := range s.rules {
 		for _, c := range r.On {
 			s.wakes[c] = append(s.wakes[c], r)
 		}
 	}
-	s.tryOut(quick)
-	return s, (&faults{list: s.lints}).err(false)
 }
 
 // reserved are the names of the environment that no protocol may have.
@@ -119,7 +138,7 @@ func (l *loader) dir(d Dir) {
 		if err != nil {
 			return err
 		}
-		l.file(d.shown(name), data, d.Builtin)
+		l.file(d.shown(name), 0, data, d.Builtin)
 		return nil
 	})
 	if err != nil {
@@ -138,8 +157,9 @@ func (d *Dir) shown(name string) string {
 	}
 }
 
-func (l *loader) file(name string, data []byte, isBuiltin bool) {
-	r := &reader{file: name, faults: l.faults}
+// file reads a file, or what stands below so many lines of one.
+func (l *loader) file(name string, below int, data []byte, isBuiltin bool) {
+	r := &reader{file: name, below: below, faults: l.faults}
 	for _, doc := range r.documents(data) {
 		seq, ok := doc.(*ast.SequenceNode)
 		if !ok {
@@ -173,10 +193,11 @@ func (s *Set) Check(all bool) error {
 func (s *Set) Skipped() []string { return slices.Clone(s.skipped) }
 
 // Rules returns the rules, sorted by id.
-func (s *Set) Rules() []*Rule { return slices.Clone(s.rules) }
+func (s *Set) Rules() []*Rule { return slices.Clone(s.all().rules) }
 
 // Rule finds a rule by id.
 func (s *Set) Rule(id string) (*Rule, bool) {
+	s = s.all()
 	i, ok := slices.BinarySearchFunc(s.rules, id, func(r *Rule, id string) int { return strings.Compare(r.ID, id) })
 	if !ok {
 		return nil, false
@@ -186,6 +207,7 @@ func (s *Set) Rule(id string) (*Rule, bool) {
 
 // IDs are the ids of all rules, sorted: for near names.
 func (s *Set) IDs() []string {
+	s = s.all()
 	out := make([]string, len(s.rules))
 	for i, r := range s.rules {
 		out[i] = r.ID

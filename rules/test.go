@@ -225,7 +225,7 @@ type Expectation struct {
 
 // Expectations are the fires and silent of the rules.
 func (s *Set) Expectations() (out []Expectation) {
-	for _, r := range s.rules {
+	for _, r := range s.all().rules {
 		for _, f := range r.Fires {
 			out = append(out, Expectation{Rule: r, File: f, Fires: true})
 		}

@@ -62,7 +62,10 @@ func parseText(src scalar, env *environment, lang string, command, postponed boo
 			t.parts = append(t.parts, part{literal: rest[:i]})
 		}
 		end := closing(rest[i+2:])
-		line, col := place(src.text, len([]rune(src.text[:offset+i])))
+		line, col := 1, 1
+		if !postponed { // it is right: nobody asks where it stands
+			line, col = place(src.text, len([]rune(src.text[:offset+i])))
+		}
 		if end < 0 {
 			list = append(list, &Error{Pos: src.within(line, col), Message: "${ without its }"})
 			return t, list

@@ -45,6 +45,7 @@ func (s scalar) within(line, column int) Position {
 // huge.
 type reader struct {
 	file   string
+	below  int    // lines of the file above what is read
 	rule   string // id of the rule at hand
 	faults *faults
 }
@@ -61,7 +62,7 @@ func (r *reader) documents(data []byte) []ast.Node {
 		if ye, ok := errors.AsType[yaml.Error](err); ok {
 			text = ye.GetMessage()
 			if t := ye.GetToken(); t != nil && t.Position != nil {
-				pos.Line, pos.Column = t.Position.Line, t.Position.Column
+				pos.Line, pos.Column = r.below+t.Position.Line, t.Position.Column
 			}
 		}
 		r.faults.add(pos, "", "", "not YAML: %s", text)
@@ -84,7 +85,7 @@ func (r *reader) at(n ast.Node) Position {
 		return p
 	}
 	if t := n.GetToken(); t != nil && t.Position != nil {
-		p.Line, p.Column = t.Position.Line, t.Position.Column
+		p.Line, p.Column = r.below+t.Position.Line, t.Position.Column
 	}
 	return p
 }
