@@ -36,6 +36,7 @@ type record struct {
 	typ     uint8
 	version uint16
 	epoch   uint16
+	number  uint64 // sequence number, with the epoch in its upper bits
 	body    []byte
 	size    int
 }
@@ -46,6 +47,7 @@ func parse(b []byte) (r record, ok bool) {
 		return r, false
 	}
 	r.typ, r.version, r.epoch = b[0], binary.BigEndian.Uint16(b[1:]), binary.BigEndian.Uint16(b[3:])
+	r.number = binary.BigEndian.Uint64(b[3:])
 	n := int(binary.BigEndian.Uint16(b[11:]))
 	if r.typ < handshake.RecordChangeCipher || r.typ > lastType || !isVersion(r.version) || n > maxRecord {
 		return r, false
@@ -107,6 +109,7 @@ type span struct{ from, to int }
 type analyzer struct {
 	session handshake.Session
 	half    [2]half
+	keys    keys
 	last    int64
 }
 
@@ -146,13 +149,28 @@ func (a *analyzer) record(s *proto.Scope, dir flow.Dir, r *record) {
 	case r.typ == handshake.RecordChangeCipher:
 		a.session.ChangeCipher(s, dir)
 	case r.epoch > 0:
-		a.session.Sealed(s, dir, r.typ, len(r.body))
-	case r.typ == handshake.RecordAlert:
-		if handshake.Readable(r.body) {
-			a.session.Alert(s, dir, r.body[0], r.body[1])
+		plain, ok := a.keys.open(s, &a.session, dir, r)
+		if !ok {
+			a.session.Sealed(s, dir, r.typ, len(r.body))
+			return
 		}
-	case r.typ == handshake.RecordHandshake:
-		a.fragments(s, dir, r.body)
+		a.plain(s, dir, r.typ, plain)
+	default:
+		a.plain(s, dir, r.typ, r.body)
+	}
+}
+
+// plain takes the content of a record that can be read.
+func (a *analyzer) plain(s *proto.Scope, dir flow.Dir, typ uint8, body []byte) {
+	switch typ {
+	case handshake.RecordAlert:
+		if handshake.Readable(body) {
+			a.session.Alert(s, dir, body[0], body[1])
+		}
+	case handshake.RecordHandshake:
+		a.fragments(s, dir, body)
+	case handshake.RecordData:
+		a.session.Data(dir)
 	}
 }
 

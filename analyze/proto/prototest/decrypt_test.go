@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +18,7 @@ import (
 	"netwhy/analyze"
 	"netwhy/analyze/conn"
 	"netwhy/analyze/proto"
+	"netwhy/capture"
 	"netwhy/capture/packet"
 )
 
@@ -190,4 +193,29 @@ func visit(t *testing.T, version uint16, h2 bool) (wire [][]byte, log []byte) {
 	mu.Lock()
 	defer mu.Unlock()
 	return wire, secrets.Bytes()
+}
+
+// OpenSSL on both sides, DTLS 1.2 with AES-GCM: one line, then close_notify.
+func TestReadsDTLS(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join("..", "dtls", "testdata", "dtls12")
+	log, err := os.ReadFile(name + ".keys")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, secrets := range [][]byte{log, nil} {
+		src, err := capture.Open(t.Context(), []string{name + ".pcap"}, capture.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := analyze.Run(t.Context(), src, analyze.Options{Workers: 2, Secrets: secrets}, nil)
+		src.Close()
+		if err != nil || len(r.Connections) != 1 || len(r.Malformed) > 0 {
+			t.Fatalf("connections %q, malformed %v: %v", apps(r.Connections), r.Malformed, err)
+		}
+		c := &r.Connections[0]
+		if read := c.Attr["tls.decrypted"] == "yes"; c.App != "dtls" || read != (secrets != nil) || c.FailedExchanges != 0 || c.Exchanges == 0 {
+			t.Errorf("secrets %v: app %s, facts %v", secrets != nil, c.App, c.Attr)
+		}
+	}
 }

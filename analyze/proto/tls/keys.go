@@ -4,6 +4,7 @@ import (
 	"netwhy/analyze/flow"
 	"netwhy/analyze/proto"
 	"netwhy/analyze/proto/internal/handshake"
+	"netwhy/analyze/proto/internal/seal"
 	"netwhy/analyze/proto/internal/tlsmsg"
 )
 
@@ -19,7 +20,7 @@ const (
 // keys is the decryption of a connection, both directions. Without secrets it
 // stays empty and costs one look-up a handshake.
 type keys struct {
-	suite  *suite
+	suite  *seal.Suite
 	v13    bool
 	asked  bool // secrets were looked for after the ServerHello
 	none   bool // and are not there
@@ -29,7 +30,7 @@ type keys struct {
 
 // direction is the state of one direction.
 type direction struct {
-	opener opener
+	opener seal.Opener
 	seq    uint64
 	secret []byte // TLS 1.3: for KeyUpdate
 	unsure bool   // after a gap the sequence number is not known
@@ -48,7 +49,7 @@ func (k *keys) ask(s *proto.Scope, h *handshake.Session) {
 		return
 	}
 	k.asked = true
-	k.suite = suiteOf(h.Server.Cipher)
+	k.suite = seal.SuiteOf(h.Server.Cipher)
 	if k.suite == nil {
 		k.none = true
 		return
@@ -82,7 +83,7 @@ func (k *keys) change(s *proto.Scope, h *handshake.Session, dir flow.Dir) {
 	if k.none || k.master == nil || h.Server == nil || k.dir[dir].opener != nil {
 		return
 	}
-	k.dir[dir].opener = k.suite.open12(k.master, h.Client.Random[:], h.Server.Random[:], h.Server.Negotiated(), dir, h.Server.EncryptThenMAC)
+	k.dir[dir].opener = k.suite.Open12(k.master, h.Client.Random[:], h.Server.Random[:], h.Server.Negotiated(), dir, h.Server.EncryptThenMAC)
 	k.dir[dir].seq = 0
 }
 
@@ -100,14 +101,14 @@ func (k *keys) message(s *proto.Scope, h *handshake.Session, dir flow.Dir, typ u
 		}
 		d.set(k.suite, s.Secret(h.Client.Random[:], label))
 	case tlsmsg.TypeKeyUpdate:
-		d.set(k.suite, k.suite.update(d.secret))
+		d.set(k.suite, k.suite.Update(d.secret))
 	}
 }
 
-func (d *direction) set(c *suite, secret []byte) {
+func (d *direction) set(c *seal.Suite, secret []byte) {
 	*d = direction{secret: secret}
 	if secret != nil {
-		d.opener = c.open13(secret)
+		d.opener = c.Open13(secret)
 	}
 }
 
@@ -129,7 +130,8 @@ func (a *analyzer) open(s *proto.Scope, dir flow.Dir, typ uint8, version uint16,
 		tries = maxAhead
 	}
 	for i := range tries {
-		if plain, ok = d.opener.open(d.seq+i, typ, version, body); ok {
+		if plain, ok = d.opener.Open(d.seq+i, typ, version, body); ok {
+			s.Attr("tls.decrypted", "yes")
 			d.seq += i + 1
 			d.unsure, d.failed = false, 0
 			break

@@ -1,4 +1,4 @@
-package tls
+package seal
 
 import (
 	"crypto/aes"
@@ -27,47 +27,47 @@ const (
 	cbc
 )
 
-// suite is what decryption needs to know of a cipher suite; how keys are agreed
+// Suite is what decryption needs to know of a cipher suite; how keys are agreed
 // on does not matter to who has them.
-type suite struct {
+type Suite struct {
 	kind kind
 	key  int
 	mac  func() hash.Hash // cbc
 	prf  func() hash.Hash // TLS 1.2 PRF and TLS 1.3 HKDF
 }
 
-// suiteOf returns nil for suites that are not decrypted: RC4, 3DES, CCM and
+// SuiteOf returns nil for suites that are not decrypted: RC4, 3DES, CCM and
 // exotic ones.
-func suiteOf(id uint16) *suite {
+func SuiteOf(id uint16) *Suite {
 	switch id {
 	case 0x1301, 0x009c, 0x009e, 0xc02b, 0xc02d, 0xc02f, 0xc031, 0x00a8, 0x00aa:
-		return &suite{kind: gcm, key: 16, prf: sha256.New}
+		return &Suite{kind: gcm, key: 16, prf: sha256.New}
 	case 0x1302, 0x009d, 0x009f, 0xc02c, 0xc02e, 0xc030, 0xc032, 0x00a9, 0x00ab:
-		return &suite{kind: gcm, key: 32, prf: sha512.New384}
+		return &Suite{kind: gcm, key: 32, prf: sha512.New384}
 	case 0x1303, 0xcca8, 0xcca9, 0xccaa, 0xccab, 0xccac, 0xccad:
-		return &suite{kind: chacha, key: 32, prf: sha256.New}
+		return &Suite{kind: chacha, key: 32, prf: sha256.New}
 	case 0x002f, 0x0031, 0x0032, 0x0033, 0x0034, 0xc004, 0xc009, 0xc00e, 0xc013, 0xc018, 0x008c:
-		return &suite{kind: cbc, key: 16, mac: sha1.New, prf: sha256.New}
+		return &Suite{kind: cbc, key: 16, mac: sha1.New, prf: sha256.New}
 	case 0x0035, 0x0037, 0x0038, 0x0039, 0x003a, 0xc005, 0xc00a, 0xc00f, 0xc014, 0xc019, 0x008d:
-		return &suite{kind: cbc, key: 32, mac: sha1.New, prf: sha256.New}
+		return &Suite{kind: cbc, key: 32, mac: sha1.New, prf: sha256.New}
 	case 0x003c, 0x003f, 0x0040, 0x0067, 0x006c, 0xc023, 0xc025, 0xc027, 0xc029, 0x00ae:
-		return &suite{kind: cbc, key: 16, mac: sha256.New, prf: sha256.New}
+		return &Suite{kind: cbc, key: 16, mac: sha256.New, prf: sha256.New}
 	case 0x003d, 0x006a, 0x006b, 0x006d:
-		return &suite{kind: cbc, key: 32, mac: sha256.New, prf: sha256.New}
+		return &Suite{kind: cbc, key: 32, mac: sha256.New, prf: sha256.New}
 	case 0xc024, 0xc026, 0xc028, 0xc02a:
-		return &suite{kind: cbc, key: 32, mac: sha512.New384, prf: sha512.New384}
+		return &Suite{kind: cbc, key: 32, mac: sha512.New384, prf: sha512.New384}
 	}
 	return nil
 }
 
-// opener takes the protection off one record. The result is the opener's own
+// Opener takes the protection off one record. The result is the opener's own
 // until the next call.
-type opener interface {
-	open(seq uint64, typ uint8, version uint16, body []byte) (plain []byte, ok bool)
+type Opener interface {
+	Open(seq uint64, typ uint8, version uint16, body []byte) (plain []byte, ok bool)
 }
 
-// open13 makes the opener of a traffic secret (RFC 8446, 7.3).
-func (c *suite) open13(secret []byte) opener {
+// Open13 makes the opener of a traffic secret (RFC 8446, 7.3).
+func (c *Suite) Open13(secret []byte) Opener {
 	key := tlsmsg.ExpandLabel(c.prf, secret, "key", c.key)
 	iv := tlsmsg.ExpandLabel(c.prf, secret, "iv", ivLen)
 	if key == nil || iv == nil {
@@ -80,8 +80,8 @@ func (c *suite) open13(secret []byte) opener {
 	return &aead{aead: a, iv: iv, v13: true}
 }
 
-// update makes the next traffic secret (RFC 8446, 7.2).
-func (c *suite) update(secret []byte) []byte {
+// Update makes the next traffic secret (RFC 8446, 7.2).
+func (c *Suite) Update(secret []byte) []byte {
 	if secret == nil {
 		return nil
 	}
@@ -89,13 +89,14 @@ func (c *suite) update(secret []byte) []byte {
 }
 
 const (
-	ivLen      = 12
-	fixedLen   = 4 // GCM in TLS 1.2: part of the nonce that is not sent (RFC 5288, 3)
-	randomsLen = 64
+	recordHeader = 5 // RFC 8446, 5.1
+	ivLen        = 12
+	fixedLen     = 4 // GCM in TLS 1.2: part of the nonce that is not sent (RFC 5288, 3)
+	randomsLen   = 64
 )
 
-// open12 makes the opener of one direction from the master secret (RFC 5246, 6.3).
-func (c *suite) open12(master, client, server []byte, version uint16, dir flow.Dir, etm bool) opener {
+// Open12 makes the opener of one direction from the master secret (RFC 5246, 6.3).
+func (c *Suite) Open12(master, client, server []byte, version uint16, dir flow.Dir, etm bool) Opener {
 	macLen, iv := 0, ivLen
 	switch c.kind {
 	case gcm:
@@ -131,7 +132,7 @@ func (c *suite) open12(master, client, server []byte, version uint16, dir flow.D
 	return &aead{aead: a, iv: fixed, explicit: c.kind == gcm}
 }
 
-func (c *suite) aead(key []byte) cipher.AEAD {
+func (c *Suite) aead(key []byte) cipher.AEAD {
 	if c.kind == chacha {
 		a, err := chacha20poly1305.New(key)
 		if err != nil {
@@ -161,7 +162,7 @@ type aead struct {
 	ad       [13]byte
 }
 
-func (a *aead) open(seq uint64, typ uint8, version uint16, body []byte) ([]byte, bool) {
+func (a *aead) Open(seq uint64, typ uint8, version uint16, body []byte) ([]byte, bool) {
 	head := 0
 	if a.explicit {
 		head = ivLen - fixedLen
@@ -180,7 +181,7 @@ func (a *aead) open(seq uint64, typ uint8, version uint16, body []byte) ([]byte,
 			nonce[4+i] ^= byte(seq >> (56 - 8*i) & 0xff)
 		}
 	}
-	ad := a.ad[:headerLen]
+	ad := a.ad[:recordHeader]
 	if a.v13 {
 		ad[0] = typ
 		binary.BigEndian.PutUint16(ad[1:], version)
@@ -212,7 +213,7 @@ type cbcOpener struct {
 	out     []byte
 }
 
-func (c *cbcOpener) open(seq uint64, typ uint8, version uint16, body []byte) ([]byte, bool) {
+func (c *cbcOpener) Open(seq uint64, typ uint8, version uint16, body []byte) ([]byte, bool) {
 	size := c.mac().Size()
 	data := body
 	if c.etm {
