@@ -52,14 +52,21 @@ func captureArgs(args []string) []string {
 func watchBy(t *testing.T, cmd *exec.Cmd) *watcher {
 	t.Helper()
 	w := &watcher{t: t, cmd: cmd, read: make(chan struct{})}
+	w.startTo(&w.stdout)
+	return w
+}
+
+// startTo starts netwhy with its report going somewhere.
+func (w *watcher) startTo(stdout io.Writer) {
+	w.t.Helper()
 	w.cmd.Env = append(w.cmd.Env, "SUDO_UID=", "NETWHY_CAPTURE_BUFFER=16MiB")
-	w.cmd.Stdout = &w.stdout
+	w.cmd.Stdout = stdout
 	pipe, err := w.cmd.StderrPipe()
 	if err != nil {
-		t.Fatal(err)
+		w.t.Fatal(err)
 	}
 	if err := w.cmd.Start(); err != nil {
-		t.Fatal(err)
+		w.t.Fatal(err)
 	}
 	go func() {
 		defer close(w.read)
@@ -71,7 +78,6 @@ func watchBy(t *testing.T, cmd *exec.Cmd) *watcher {
 		}
 	}()
 	w.said("capture begins")
-	return w
 }
 
 // said waits until something was written to standard error.
