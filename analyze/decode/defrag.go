@@ -10,8 +10,11 @@ import (
 const (
 	DefaultFragmentBytes = 8 << 20
 	DefaultDatagrams     = 4096
-	DefaultFragmentAge   = 60 * time.Second // RFC 8200, 4.5
 )
+
+// identificationAge is how long fragments with one identification are surely of
+// one datagram (RFC 8200, 4.5); later ones need not agree with them.
+const identificationAge = int64(60 * time.Second)
 
 const (
 	maxDatagram  = math.MaxUint16
@@ -21,8 +24,9 @@ const (
 )
 
 // Defragmenter puts IPv4 and IPv6 fragments together (RFC 791, 3.2; RFC 815; RFC
-// 8200, 4.5). Fragments belong together when addresses, identification, protocol
-// (IPv4) and innermost VLAN are equal, as in Wireshark.
+// 8200, 4.5). Fragments belong together when addresses, identification and, in
+// IPv4, protocol and innermost VLAN are equal, however far apart they are, as in
+// Wireshark.
 //
 // Bytes that came first stay: a later fragment fills only what is still missing.
 // Overlaps are counted, those with other bytes as conflicts (an attack, or two
@@ -34,9 +38,8 @@ const (
 // same, and the one whose lane the whole packet's Hash is takes it on. The zero
 // value is ready for use by one goroutine.
 type Defragmenter struct {
-	MaxBytes     int           // of fragments held; 0: DefaultFragmentBytes
-	MaxDatagrams int           // 0: DefaultDatagrams
-	MaxAge       time.Duration // of the capture's time; 0: DefaultFragmentAge
+	MaxBytes     int // of fragments held; 0: DefaultFragmentBytes
+	MaxDatagrams int // 0: DefaultDatagrams
 
 	Stats DefragStats
 
@@ -57,7 +60,6 @@ type DefragStats struct {
 	Overlaps  uint64 // fragments that covered some bytes already there, and agreed
 	Conflicts uint64 // fragments that covered bytes already there with others
 	Malformed uint64 // fragments that cannot be: beyond 65535 bytes, or not a multiple of 8 in the middle
-	Expired   uint64 // datagrams too old
 	Evicted   uint64 // datagrams that had to make room
 }
 
@@ -90,7 +92,6 @@ type datagram struct {
 	overlap    bool
 	conflict   bool
 	nh         int    // offset of the next-header byte in head
-	next6      byte   // what the fragment header announces
 	head       []byte // IP header of the first fragment; empty: not yet here
 	store      []byte
 	pieces     []piece // sorted by off, without overlap
@@ -135,7 +136,6 @@ func (f *Defragmenter) add(frame uint64, at int64, data []byte, p *Packet) *data
 		f.Stats.Malformed++
 		return nil
 	}
-	f.expire(at)
 	d := f.datagram(frame, at, p)
 	d.fragments++
 	f.Stats.Fragments++
@@ -149,6 +149,7 @@ func (f *Defragmenter) add(frame uint64, at int64, data []byte, p *Packet) *data
 	overlap, conflict := d.insert(off, body)
 	f.bytes += cap(d.store) - held
 	switch {
+	case conflict && at-d.since > identificationAge: // most likely two datagrams
 	case conflict:
 		f.Stats.Conflicts++
 		d.overlap, d.conflict = true, true
@@ -170,9 +171,9 @@ func (f *Defragmenter) datagram(frame uint64, at int64, p *Packet) *datagram {
 	k := fragKey{src: p.Src(), dst: p.Dst(), id: p.FragID, version: p.IPVersion}
 	if p.IPVersion == 4 {
 		k.proto = p.Proto
-	}
-	if p.VLANs > 0 {
-		k.vlan = p.VLAN
+		if p.VLANs > 0 {
+			k.vlan = p.VLAN
+		}
 	}
 	if d := f.open[k]; d != nil {
 		return d
@@ -205,7 +206,6 @@ func (d *datagram) setHead(data []byte, p *Packet) {
 	if p.IPVersion == 6 {
 		to = int(p.fragHdr)
 		d.nh = int(p.fragNH) - from
-		d.next6 = p.Proto
 	}
 	if from < to && to-from <= maxFragHead && to <= len(data) {
 		d.head = append(d.head[:0], data[from:to]...)
@@ -298,7 +298,7 @@ func (f *Defragmenter) join(d *datagram, data []byte, p *Packet) []byte {
 	} else {
 		n = min(n-ipv6HeaderLen, maxDatagram) // extension headers may push the end beyond what the field holds
 		h[4], h[5] = byte(n>>8&0xff), byte(n&0xff)
-		h[d.nh] = d.next6
+		h[d.nh] = p.Proto
 	}
 	fragments := d.fragments
 	f.Stats.Whole++
@@ -319,18 +319,6 @@ func (p *Packet) resume(b []byte, l3 int) {
 		d.ipv6(l3)
 	}
 	p.finish()
-}
-
-// expire forgets what is too old at the time of the fragment at hand.
-func (f *Defragmenter) expire(at int64) {
-	age := f.MaxAge
-	if age <= 0 {
-		age = DefaultFragmentAge
-	}
-	for f.oldest != nil && at-f.oldest.since > int64(age) {
-		f.Stats.Expired++
-		f.remove(f.oldest)
-	}
 }
 
 // makeRoom forgets the oldest datagrams other than d until the bounds hold.

@@ -147,12 +147,12 @@ func (p *Packet) noTransport(off int) {
 
 // fragment notes that the packet is a fragment whose data begin at off, and
 // reports whether it has to be reassembled before anything above IP can be read.
-// As in Wireshark, a first fragment that the snaplen has cut is read as it is:
-// it can never be part of a whole.
+// As in Wireshark, a first fragment of IPv4 that the snaplen has cut is read as it
+// is: it can never be part of a whole.
 func (d *decoder) fragment(off int, whole bool) bool {
 	p := d.p
 	if !whole {
-		if p.FragOff == 0 {
+		if p.FragOff == 0 && p.IPVersion == 4 {
 			return false
 		}
 		d.fail(Short)

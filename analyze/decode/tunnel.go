@@ -326,7 +326,7 @@ func (d *decoder) looksLikeFrame(off int) bool {
 		return d.looksLikeIP(off+ethHeaderLen) && (d.b[off+ethHeaderLen]>>4 == 4) == (et == typeIPv4)
 	case typeARP:
 		return d.u16(off+ethHeaderLen+2) == typeIPv4
-	case typeVLAN, typeQinQ:
+	case typeVLAN, typeQinQ, typeOldQinQ:
 		return d.has(off, ethHeaderLen+4) && knownType(d.u16(off+16))
 	}
 	return false
@@ -334,7 +334,7 @@ func (d *decoder) looksLikeFrame(off int) bool {
 
 func knownType(et uint16) bool {
 	switch et {
-	case typeIPv4, typeIPv6, typeARP, typeVLAN, typeQinQ:
+	case typeIPv4, typeIPv6, typeARP, typeVLAN, typeQinQ, typeOldQinQ:
 		return true
 	}
 	return false
