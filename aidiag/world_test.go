@@ -20,7 +20,12 @@ import (
 	"netwhy/rules/diagnosis"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain looks for goroutines of ours that stay behind. Those of toxiproxy wait
+// for ever when a connection ends before all of its bytes were let through.
+func TestMain(m *testing.M) {
+	const toxiproxy = "github.com/Shopify/toxiproxy/v2"
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(toxiproxy+"/toxics.(*ToxicStub).Run"), goleak.IgnoreAnyFunction(toxiproxy+".(*ToxicLink).read"))
+}
 
 const testKey = "sk-test-0123456789abcdef0123"
 
