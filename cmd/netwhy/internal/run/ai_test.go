@@ -209,18 +209,18 @@ func TestHostileCapturesAreHarmless(t *testing.T) {
 // flatten joins wrapped lines.
 func flatten(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// TestAvalancheLosesNothing: hundreds of cases and a provider that accepts and
-// never answers. All that the rules found is in the report, each case is
+// TestAvalancheLosesNothing: hundreds of services in trouble, of which fifty are
+// told one by one, and a provider that accepts and never answers. All that the rules found is in the report, each case is
 // accounted for, and what is held is bounded by the configuration; the same
 // when the run is interrupted while requests hang.
 //
 //nolint:paralleltest // it counts goroutines and descriptors
 func TestAvalancheLosesNothing(t *testing.T) {
-	const services = 300
+	const services, told = 300, 50
 	path := trouble(services, 10).write(t)
 	plain := tell(t.Context(), t, run.Options{Files: []string{path}})
-	if len(plain.Diagnoses) < services {
-		t.Fatalf("%d diagnoses, want %d", len(plain.Diagnoses), services)
+	if n := len(plain.Diagnoses); n < told {
+		t.Fatalf("%d diagnoses, want at least %d", n, told)
 	}
 	for _, interrupted := range []bool{false, true} {
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -254,7 +254,7 @@ func TestAvalancheLosesNothing(t *testing.T) {
 		}
 		limit := int64(2 * cfg.Concurrency) // requests under way; each is a few goroutines and two descriptors here
 		if n := server.Accepted(); int64(n) > limit+int64(cfg.Breaker.Failures) {
-			t.Errorf("%d connections for %d cases", n, services)
+			t.Errorf("%d connections for %d cases", n, len(plain.Diagnoses))
 		}
 		if n := most.Load() - begin; n > 12*limit+20 {
 			t.Errorf("%d goroutines more", n)
