@@ -2,7 +2,6 @@ package analyze
 
 import (
 	"cmp"
-	"container/heap"
 	"slices"
 
 	"netwhy/analyze/conn"
@@ -41,18 +40,24 @@ type weighed struct {
 	at           int // place in the slab
 }
 
-// weights is a heap with the least weight first.
+// weights is a heap with the least weight first, once there are as many as may be.
 type weights []weighed
 
-func (w weights) Len() int           { return len(w) }
-func (w weights) Less(i, j int) bool { return w[i].less(&w[j]) }
-func (w weights) Swap(i, j int)      { w[i], w[j] = w[j], w[i] }
-func (w *weights) Push(x any)        { *w = append(*w, x.(weighed)) } //nolint:errcheck,forcetypeassert // container/heap
-func (w *weights) Pop() any {
-	old := *w
-	x := old[len(old)-1]
-	*w = old[:len(old)-1]
-	return x
+// sink puts the weight at i in its place among those below it.
+func (w weights) sink(i int) {
+	for {
+		least := i
+		for child := 2*i + 1; child <= 2*i+2 && child < len(w); child++ {
+			if w[child].less(&w[least]) {
+				least = child
+			}
+		}
+		if least == i {
+			return
+		}
+		w[i], w[least] = w[least], w[i]
+		i = least
+	}
 }
 
 func (a *weighed) less(b *weighed) bool {
@@ -69,8 +74,12 @@ func (k *keeper) add(s *conn.Summary, of said) {
 		}
 	}
 	if len(k.rest) < k.most {
-		k.slab = append(k.slab, *s)
-		heap.Push(&k.rest, w)
+		k.slab, k.rest = append(k.slab, *s), append(k.rest, w)
+		if len(k.rest) == k.most {
+			for i := k.most / 2; i >= 0; i-- {
+				k.rest.sink(i)
+			}
+		}
 		return
 	}
 	least := &k.rest[0]
@@ -82,7 +91,7 @@ func (k *keeper) add(s *conn.Summary, of said) {
 	k.shorten(&k.slab[w.at], least.rank)
 	k.slab[w.at] = *s
 	*least = w
-	heap.Fix(&k.rest, 0)
+	k.rest.sink(0)
 }
 
 // shorten keeps a conversation with findings in short. Of a live run the latest

@@ -70,9 +70,7 @@ func (w *writer) rest(g *group) (diagnosis.Diagnosis, error) {
 		Evidence: g.sample(),
 	}
 	for _, t := range g.conns[:min(len(g.conns), mostConnections)] {
-		if t.sum != nil {
-			d.Connections = append(d.Connections, t.id())
-		}
+		d.Connections = append(d.Connections, t.id())
 	}
 	d.Frames = frames(w.view.in, h.evidence, d.Evidence)
 	w.trust(&d, slices.MinFunc(g.hits, func(a, b *hit) int { return cmp.Compare(a.confidence, b.confidence) }))

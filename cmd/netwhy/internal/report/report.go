@@ -203,6 +203,7 @@ type Diagnosis struct {
 	// File is there only when evidence was asked for (--evidence).
 	File *EvidenceFile `json:"evidence_file,omitempty"`
 
+	More         int           `json:"-"` // parties that it stands for together; 0: it is one's
 	References   []string      `json:"-"`
 	Caveats      []string      `json:"-"` // what in the capture weakens this
 	Time         *conn.Ledger  `json:"-"` // Ledger, exact

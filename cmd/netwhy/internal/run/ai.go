@@ -55,7 +55,7 @@ func cases(res *analyze.Result, said []diagnosis.Diagnosis, least finding.Severi
 	all := aidiag.Cases(aidiag.Result{Findings: res.Findings, Connection: res.Connection, Trust: res.Trust}, said)
 	var out []aidiag.Case
 	for i := range all {
-		if all[i].Local.Severity >= least {
+		if all[i].Local.Severity >= least && all[i].Local.More == 0 { // those that are told one by one are asked about
 			out = append(out, all[i])
 		}
 	}

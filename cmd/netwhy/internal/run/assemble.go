@@ -33,7 +33,7 @@ func Judged(res *analyze.Result) *rules.Input {
 // ids are those that they have in the whole, so that an id means the same
 // whatever is shown.
 func assemble(res *analyze.Result, info *capture.Info, diagnoses []diagnosis.Diagnosis, codes []finding.Def, least finding.Severity) (*report.Report, *assembler) {
-	a := &assembler{res: res, codes: codes, said: len(diagnoses), defs: make(map[finding.Code]*finding.Def, len(codes))}
+	a := &assembler{res: res, codes: codes, said: len(diagnoses), defs: make(map[finding.Code]*finding.Def, len(codes)), conns: make(map[flow.ID]*report.Connection)}
 	r := &report.Report{
 		Schema: report.Schema, Source: source(res, info), Counters: counters(res),
 		Findings: []report.Finding{}, Diagnoses: []report.Diagnosis{},
@@ -79,6 +79,7 @@ type assembler struct {
 	codes []finding.Def
 	defs  map[finding.Code]*finding.Def
 	said  int // diagnoses of the rules, shown or not
+	conns map[flow.ID]*report.Connection // that were named before; nil: of those that are seen none is kept
 }
 
 // show adds findings, by their place in the result, that were hidden and are
@@ -155,18 +156,33 @@ func trust(t *conn.Trust) report.Trust {
 	}
 }
 
-// connection names a conversation; nil when its summary was not kept.
+// connection names a conversation; nil when nothing of it was kept.
 func (a *assembler) connection(id flow.ID) *report.Connection {
 	if !id.Valid() {
 		return nil
 	}
-	s := a.res.Connection(id)
-	if s == nil {
+	c, known := a.conns[id]
+	if !known {
+		c = named(a.res, id)
+		if a.conns != nil {
+			a.conns[id] = c
+		}
+	}
+	return c
+}
+
+func named(res *analyze.Result, id flow.ID) *report.Connection {
+	c := &report.Connection{Stream: id.Stream}
+	if s := res.Connection(id); s != nil {
+		c.Proto, c.Client, c.Server, c.CommunityID = s.Proto, s.Client.Addr.String(), s.Server.Addr.String(), s.CommunityID
+		return c
+	}
+	b, forgotten := res.Forgotten(id)
+	if !forgotten || !b.Server.IsValid() {
 		return nil
 	}
-	return &report.Connection{
-		Proto: s.Proto, Client: s.Client.Addr.String(), Server: s.Server.Addr.String(), Stream: id.Stream, CommunityID: s.CommunityID,
-	}
+	c.Proto, c.Client, c.Server, c.CommunityID = b.Proto(), b.Client.String(), b.Server.String(), flow.CommunityID(id.Proto, b.Client, b.Server)
+	return c
 }
 
 func findingID(i int) string { return "F" + strconv.Itoa(i+1) }
@@ -175,7 +191,7 @@ func (a *assembler) finding(i int, f *finding.Finding) report.Finding {
 	out := report.Finding{
 		ID: findingID(i), Code: string(f.Code), Severity: f.Severity, Connection: a.connection(f.Flow),
 		FirstFrame: f.Evidence.First, LastFrame: f.Evidence.Last, Count: f.Evidence.Count,
-		Frames: append([]uint64{}, f.Evidence.Frames...), Start: report.Time(f.Evidence.Start), End: report.Time(f.Evidence.End),
+		Frames: f.Evidence.Frames, Start: report.Time(f.Evidence.Start), End: report.Time(f.Evidence.End),
 		Metrics: map[string]any{},
 	}
 	if f.Host.IsValid() {
@@ -205,7 +221,7 @@ func (a *assembler) diagnosis(i int, d *diagnosis.Diagnosis) report.Diagnosis {
 		Source:   string(d.Origin),
 		Impact:   report.Impact{Connections: d.Impact.Connections, StalledSeconds: d.Impact.StalledSeconds, Failed: d.Impact.Failed},
 		Ledger:   report.LedgerOf(d.Ledger),
-		Excluded: []report.Exclusion{}, References: d.References, Caveats: d.Caveats, Time: d.Ledger,
+		Excluded: []report.Exclusion{}, References: d.References, Caveats: d.Caveats, Time: d.Ledger, More: d.More,
 	}
 	if d.Rule != "" {
 		out.Rule = new(d.Rule)
@@ -236,16 +252,20 @@ const noticed = 100_000_000
 
 // worst returns the conversations that failed or lost time, worst first.
 func worst(all []conn.Summary) []conn.Summary {
-	var out []conn.Summary
+	var list []*conn.Summary
 	for i := range all {
 		if all[i].Score >= noticed || failed(&all[i]) {
-			out = append(out, all[i])
+			list = append(list, &all[i])
 		}
 	}
-	slices.SortStableFunc(out, func(a, b conn.Summary) int {
+	slices.SortFunc(list, func(a, b *conn.Summary) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID.Proto, b.ID.Proto), cmp.Compare(a.ID.Stream, b.ID.Stream))
 	})
-	return out[:min(len(out), maxWorst)]
+	out := make([]conn.Summary, min(len(list), maxWorst))
+	for i := range out {
+		out[i] = *list[i]
+	}
+	return out
 }
 
 func failed(s *conn.Summary) bool {

@@ -265,6 +265,10 @@ func keyOf(f *report.Finding) findingKey {
 // partyOf is what a diagnosis stays the same by: its cause, and who is to blame.
 func partyOf(d *report.Diagnosis) diagnosisKey {
 	k := diagnosisKey{cause: d.Cause, culprit: d.Culprit}
+	if d.More > 0 { // of many parties, which change
+		k.party = "more " + d.Severity.String()
+		return k
+	}
 	if len(d.Connections) > 0 {
 		end := d.Connections[0].Server
 		if d.Culprit == string(diagnosis.Client) {
