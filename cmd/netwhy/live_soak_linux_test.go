@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
-	"syscall"
 	"testing"
 	"time"
 
@@ -56,10 +54,10 @@ func usageOf(t *testing.T, pid int) usage {
 
 // watchBuilt is watch with the program as users have it. GOGC keeps the heap near
 // what is live: by itself netwhy lets it grow by a fixed headroom first.
-func watchBuilt(t *testing.T, args ...string) *watcher {
+func watchBuilt(t *testing.T, bin string, args ...string) *watcher {
 	t.Helper()
 	cmd := netwhyCommand(t, captureArgs(args)...)
-	cmd.Path = built(t)
+	cmd.Path = bin
 	cmd.Env = append(cmd.Env, "GOGC=50")
 	return watchBy(t, cmd)
 }
@@ -83,7 +81,7 @@ func TestCaptureSoak(t *testing.T) {
 	if err := os.WriteFile(conf, []byte("limits: {connections: 20000}\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	w := watchBuilt(t, "--no-screen", "--format", "json", "--metrics", ":9469", "--config", conf)
+	w := watchBuilt(t, built(t), "--no-screen", "--format", "json", "--metrics", ":9469", "--config", conf)
 	x := n.NewTraffic()
 	sent, half := 0, usage{}
 	began := time.Now()
@@ -124,58 +122,4 @@ func TestCaptureSoak(t *testing.T) {
 	if seen := r.Source.Packets + r.Source.Dropped.Kernel + r.Source.Dropped.Queue; seen < uint64(sent) {
 		t.Errorf("sent %d, accounted for %d", sent, seen)
 	}
-}
-
-// TestCaptureAtFullLoad sends as fast as this machine can, to netwhy with full
-// analysis and then to tcpdump -w, and prints what each lost.
-func TestCaptureAtFullLoad(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short")
-	}
-	n := livetest.Alone(t)
-	if n == nil {
-		return
-	}
-	const connections = 60_000
-	x := n.NewTraffic()
-	recorded := filepath.Join(openDir(t), "trace.pcapng")
-	w := watchBuilt(t, "--no-screen", "--format", "json", "--buffer", "64", "-f", "tcp port 80", "-w", recorded)
-	began := time.Now()
-	sent := x.Connections(connections)
-	took := time.Since(began)
-	_, ended := w.end()
-	var r struct {
-		Source struct {
-			Packets uint64
-			Dropped struct{ Kernel, Queue uint64 }
-		}
-	}
-	if err := json.Unmarshal(w.stdout.Bytes(), &r); err != nil {
-		t.Fatalf("%v:\n%s", err, w.log())
-	}
-	t.Logf("netwhy: %d frames at %.0f a second: seen %d, lost by the kernel %d, by the queue %d; ended within %v", sent, float64(sent)/took.Seconds(),
-		r.Source.Packets, r.Source.Dropped.Kernel, r.Source.Dropped.Queue, ended)
-	if got := countFrames(t, recorded) + r.Source.Dropped.Kernel; got != uint64(sent) { // shed or not
-		t.Errorf("sent %d, recorded or lost by the kernel %d", sent, got)
-	}
-	if got := r.Source.Packets + r.Source.Dropped.Kernel + r.Source.Dropped.Queue; got != uint64(sent) {
-		t.Errorf("sent %d, accounted for %d", sent, got)
-	}
-	file := filepath.Join(openDir(t), "beside.pcap")
-	dump := exec.CommandContext(t.Context(), "tcpdump", "-i", livetest.Here, "-w", file, "-B", "65536", "-Z", "root", "tcp", "port", "80")
-	if err := dump.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if !within(func() bool { _, err := os.Stat(file); return err == nil }) {
-		t.Fatal("tcpdump does not begin")
-	}
-	time.Sleep(300 * time.Millisecond)
-	began = time.Now()
-	sent = x.Connections(connections)
-	took = time.Since(began)
-	time.Sleep(1500 * time.Millisecond) // its ring is handed out once a second
-	_ = dump.Process.Signal(syscall.SIGINT)
-	_ = dump.Wait()
-	seen := countFrames(t, file)
-	t.Logf("tcpdump -w: %d frames at %.0f a second: seen %d", sent, float64(sent)/took.Seconds(), seen)
 }

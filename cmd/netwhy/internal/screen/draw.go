@@ -26,8 +26,10 @@ func (m *model) draw() string {
 		for _, line := range m.helpLines() {
 			lines = append(lines, m.clip(terminal.Plain, line))
 		}
+	case m.detail && m.connection != nil:
+		lines = m.scrolled(m.connectionLines())
 	case m.detail && m.choice() != nil:
-		lines = m.detailLines()
+		lines = m.scrolled(m.detailLines())
 	default:
 		lines = m.overview()
 	}
@@ -53,9 +55,24 @@ func (m *model) overview() []string {
 	lines := m.head()
 	lines = append(lines, m.graph()...)
 	room := m.height - 1 - len(lines)
-	below := min(max((room-2)/3, 3), 8) // talkers and services, side by side
-	lines = append(lines, m.diagnosisLines(room-below-1)...)
+	below := m.share(room)
+	lines = append(lines, m.diagnosisLines(room-below)...)
 	return append(lines, m.tables(below)...)
+}
+
+// share is how many of the lines talkers and services get, side by side: what the
+// diagnoses leave, at least a third, and two thirds while the user is there.
+func (m *model) share(room int) int {
+	const preview = 4
+	rows := 3
+	if m.last != nil {
+		rows = max(rows, len(m.last.Talkers), len(m.last.Services))
+	}
+	least := max(room/3, 4)
+	if m.pane != diagnoses {
+		least = room * 2 / 3
+	}
+	return min(max(least, room-1-max(len(m.list()), 1)-preview), 1+rows, room-4)
 }
 
 // head is what goes through, in two lines.
@@ -75,7 +92,7 @@ func (m *model) head() []string {
 	traffic := fmt.Sprintf("%s packets  %s  %s/s  %sbit/s  %d open", humanize.Comma(int64(s.Packets)), humanize.IBytes(s.Bytes), //nolint:gosec // below 9 trillion
 		number(r.packets), number(8*r.bytes), s.Open)
 	lines := []string{m.clip(terminal.Bold, title), m.clip(terminal.Plain, traffic)}
-	drops := fmt.Sprintf("dropped: kernel %d  interface %d  queue %d   queue %d/%d", s.Kernel, s.Interface, s.Queue, s.Used, s.Size)
+	drops := fmt.Sprintf("lost: kernel %d  interface %d  queue %d   waiting: %d of %d batches", s.Kernel, s.Interface, s.Queue, s.Used, s.Size)
 	style := terminal.Dim
 	if s.drops() > 0 || s.Unread > 0 {
 		style = terminal.Yellow
@@ -100,7 +117,11 @@ const bars = " ▁▂▃▄▅▆▇█"
 
 // graph draws one column a second: packets, and where drops were, below them.
 func (m *model) graph() []string {
-	const label = 9
+	const label, tall, taller = 9, 30, 3
+	height := 1
+	if m.height >= tall {
+		height = taller
+	}
 	columns := m.width - label
 	rates := m.rates[max(0, len(m.rates)-columns):]
 	top, topDrops := 1.0, 0.0
@@ -108,17 +129,28 @@ func (m *model) graph() []string {
 		top, topDrops = max(top, r.packets), max(topDrops, r.drops)
 	}
 	eighths := []rune(bars)
-	var traffic, drops strings.Builder
+	p := m.paint()
+	var lines []string
+	for row := height - 1; row >= 0; row-- {
+		var traffic strings.Builder
+		for _, r := range rates {
+			level := int(r.packets/top*float64(8*height)+0.5) - 8*row
+			traffic.WriteRune(eighths[min(8, max(0, level))])
+		}
+		name := ""
+		if row == height-1 {
+			name = number(top) + "/s"
+		}
+		lines = append(lines, fmt.Sprintf("%-*s", label, name)+p.As(terminal.Cyan, traffic.String()))
+	}
+	var drops strings.Builder
 	for _, r := range rates {
-		traffic.WriteRune(eighths[min(8, int(r.packets/top*8+0.5))])
 		mark := ' '
 		if r.drops > 0 {
 			mark = eighths[min(8, 1+int(r.drops/topDrops*7))]
 		}
 		drops.WriteRune(mark)
 	}
-	p := m.paint()
-	lines := []string{fmt.Sprintf("%-*s", label, number(top)+"/s") + p.As(terminal.Cyan, traffic.String())}
 	if topDrops > 0 {
 		lines = append(lines, fmt.Sprintf("%-*s", label, "drops")+p.As(terminal.Red, drops.String()))
 	}
@@ -151,7 +183,9 @@ func (m *model) diagnosisLines(room int) []string {
 	if len(list) == 0 {
 		return fill(append(lines, "   nothing so far"), room)
 	}
-	at, show := m.place(), max(room-1, 1)
+	at := m.place()
+	about := m.preview(&list[at], room-1-len(list))
+	show := max(room-1-len(about), 1)
 	first := min(max(0, at-show/2), max(0, len(list)-show))
 	for i := first; i < len(list) && i < first+show; i++ {
 		d := &list[i]
@@ -159,13 +193,59 @@ func (m *model) diagnosisLines(room int) []string {
 		if i == at && m.pane == diagnoses {
 			cursor = "> "
 		}
-		text := fmt.Sprintf("%s%-4s %-8s %s", cursor, d.ID, d.Severity, d.Title)
+		text := fmt.Sprintf("%s%-4s %-8s ", cursor, d.ID, d.Severity)
 		if d.Impact.Connections > 1 {
-			text = fmt.Sprintf("%s%-4s %-8s %d× %s", cursor, d.ID, d.Severity, d.Impact.Connections, d.Title)
+			text += fmt.Sprintf("%d× ", d.Impact.Connections)
 		}
-		lines = append(lines, m.clip(severityStyle(d.Severity), text))
+		age := m.age(d)
+		lines = append(lines, m.paint().As(severityStyle(d.Severity), cell(text+d.Title, m.width-len(age)-1))+" "+m.paint().As(terminal.Dim, age))
 	}
+	lines = append(lines, about...)
 	return fill(lines, room)
+}
+
+// preview is what the list has cut off of the chosen diagnosis, where there is
+// room for it.
+func (m *model) preview(d *report.Diagnosis, room int) []string {
+	const indent, most = 9, 3
+	if m.pane != diagnoses || room < 2 {
+		return nil
+	}
+	lines := []string{""}
+	for _, line := range wrap(fmt.Sprintf("%s: %s (blame: %s, %.0f%% sure)", d.Cause, d.Title, d.Culprit, 100*d.Confidence), m.width-indent) {
+		lines = append(lines, strings.Repeat(" ", indent)+m.paint().As(terminal.Dim, line))
+	}
+	return lines[:min(len(lines), room, 1+most)]
+}
+
+// age is how long ago the latest symptom of a diagnosis was seen.
+func (m *model) age(d *report.Diagnosis) string {
+	latest := report.Time(0)
+	for _, id := range d.Evidence {
+		if f := m.last.Report.FindingByID(id); f != nil {
+			latest = max(latest, f.End)
+		}
+	}
+	const width = 4
+	text := ""
+	if latest > 0 {
+		text = ago(m.last.At.Sub(time.Unix(0, int64(latest))))
+	}
+	return fmt.Sprintf("%*s", width, text)
+}
+
+func ago(d time.Duration) string {
+	switch {
+	case d < 2*time.Second:
+		return "now"
+	case d < time.Minute:
+		return fmt.Sprintf("%.0fs", d.Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%.0fm", d.Minutes())
+	case d < 100*time.Hour:
+		return fmt.Sprintf("%.0fh", d.Hours())
+	}
+	return fmt.Sprintf("%.0fd", d.Hours()/24)
 }
 
 func fill(lines []string, n int) []string {
@@ -178,10 +258,11 @@ func fill(lines []string, n int) []string {
 // tables are talkers and services, side by side.
 func (m *model) tables(room int) []string {
 	half := m.width / 2
-	left := []string{m.title(talkers, cell("── top talkers ", half-1))}
-	right := []string{m.title(services, cell("── slowest services ", m.width-half))}
+	left := []string{m.title(talkers, headed("── top talkers ", "bytes      rate", half-1))}
+	right := []string{m.title(services, headed("── slowest services ", "mean     worst", m.width-half-1))}
 	if m.last != nil {
-		for _, t := range m.last.Talkers[:min(len(m.last.Talkers), room-1)] {
+		for _, t := range m.window(talkers, len(m.last.Talkers), room-1) {
+			t := &m.last.Talkers[t]
 			name := t.Host
 			if t.Name != "" {
 				name += " " + t.Name
@@ -189,7 +270,8 @@ func (m *model) tables(room int) []string {
 			figures := fmt.Sprintf("%7s %8s/s", humanize.IBytes(t.Bytes), strings.ReplaceAll(number(8*t.Rate), " ", "")+"b")
 			left = append(left, cell("  "+name, half-2-len(figures))+" "+figures)
 		}
-		for _, s := range m.last.Services[:min(len(m.last.Services), room-1)] {
+		for _, s := range m.window(services, len(m.last.Services), room-1) {
+			s := &m.last.Services[s]
 			name := s.Addr
 			if s.App != "" {
 				name += " " + s.App
@@ -197,7 +279,7 @@ func (m *model) tables(room int) []string {
 			if s.Name != "" {
 				name += " " + s.Name
 			}
-			figures := fmt.Sprintf("%7s max %7s", brief(s.Mean), brief(s.Worst))
+			figures := fmt.Sprintf("%7s   %7s", brief(s.Mean), brief(s.Worst))
 			right = append(right, cell("  "+name, m.width-half-1-len(figures))+" "+figures)
 		}
 	}
@@ -211,6 +293,21 @@ func (m *model) tables(room int) []string {
 		lines[i] = l + " " + right[i]
 	}
 	return lines
+}
+
+// headed is a heading with the names of the figures at its right end.
+func headed(name, figures string, width int) string {
+	return cell(name, width-terminal.Width(figures)) + figures
+}
+
+// window lists the places of a list that are in sight.
+func (m *model) window(p pane, n, room int) []int {
+	from := min(m.offset[p], max(0, n-room))
+	var at []int
+	for i := from; i < min(n, from+room); i++ {
+		at = append(at, i)
+	}
+	return at
 }
 
 // cell is a text of exactly so many columns.
@@ -231,115 +328,37 @@ func brief(d time.Duration) string {
 	return fmt.Sprintf("%dµs", d.Microseconds())
 }
 
-// detailLines tell one diagnosis to its frames.
-func (m *model) detailLines() []string {
-	d := m.choice()
-	var all []string
-	add := func(style terminal.Style, indent int, text string) {
-		for _, line := range wrap(text, m.width-indent) {
-			all = append(all, strings.Repeat(" ", indent)+m.paint().As(style, line))
-		}
-	}
-	add(severityStyle(d.Severity), 0, fmt.Sprintf("%s %s: %s", d.ID, d.Severity, d.Title))
-	add(terminal.Dim, 0, fmt.Sprintf("%s, culprit %s, confidence %.0f%%", d.Cause, d.Culprit, 100*d.Confidence))
-	all = append(all, "")
-	add(terminal.Plain, 0, d.Explanation)
-	for _, r := range d.Remedies {
-		add(terminal.Green, 2, "- "+r)
-	}
-	const most = 8
-	all = append(all, "", m.paint().As(terminal.Bold, "Connections"))
-	for i, c := range d.Connections {
-		if i == most {
-			add(terminal.Dim, 2, fmt.Sprintf("and %d more", len(d.Connections)-most))
-			break
-		}
-		add(terminal.Plain, 2, fmt.Sprintf("%s %s -> %s  (%s.stream %d)", c.Proto, c.Client, c.Server, c.Proto, c.Stream))
-	}
-	all = append(all, "", m.paint().As(terminal.Bold, "Symptoms and their frames"))
-	for i, id := range d.Evidence {
-		if i == most {
-			add(terminal.Dim, 2, fmt.Sprintf("and %d more", len(d.Evidence)-most))
-			break
-		}
-		if f := m.last.Report.FindingByID(id); f != nil {
-			add(terminal.Plain, 2, fmt.Sprintf("%s %s: %d times, frames %s", f.ID, f.Code, f.Count, frames(f)))
-		}
-	}
-	if d.NextStep != nil {
-		all = append(all, "")
-		add(terminal.Plain, 0, "Next: "+d.NextStep.Command)
-		add(terminal.Dim, 2, d.NextStep.TellsApart)
-	}
-	m.scroll = min(m.scroll, max(0, len(all)-(m.height-1)))
-	return all[m.scroll:]
-}
-
-func frames(f *report.Finding) string {
-	const most = 8
-	var b strings.Builder
-	for i, n := range f.Frames {
-		if i == most {
-			b.WriteString(" …")
-			break
-		}
-		if i > 0 {
-			b.WriteByte(' ')
-		}
-		fmt.Fprint(&b, n)
-	}
-	return b.String()
-}
-
-// wrap breaks a text at spaces into lines of at most width columns.
-func wrap(text string, width int) []string {
-	var lines []string
-	line := ""
-	for word := range strings.FieldsSeq(terminal.Printable(text)) {
-		for terminal.Width(word) > width { // longer than a line: cut hard
-			head := terminal.Clip(word, width)
-			lines = append(lines, head)
-			word = ""
-		}
-		switch {
-		case line == "":
-			line = word
-		case terminal.Width(line)+1+terminal.Width(word) <= width:
-			line += " " + word
-		default:
-			lines = append(lines, line)
-			line = word
-		}
-	}
-	if line != "" || len(lines) == 0 {
-		lines = append(lines, line)
-	}
-	return lines
-}
-
 func (*model) helpLines() []string {
 	return []string{
 		"Keys", "",
-		"  ↑ ↓ k j      choose a diagnosis; scroll in its details",
+		"  ↑ ↓ k j      choose a diagnosis; scroll in lists and details",
 		"  PgUp PgDn    ten at once;  g G  first and last",
 		"  Enter →      details: explanation, remedies, connections, frames",
+		"  1 … 8        in the details: that connection, its times and symptoms",
 		"  Esc ←        back",
-		"  Tab          next list",
+		"  Tab          next list: diagnoses, talkers, services",
 		"  p Space      hold the screen; the analysis goes on",
 		"  ?            this help",
 		"  q            end, with the full report",
 		"  Ctrl-C       the same; twice: at once", "",
-		"The graph has one column a second: packets above, drops below.",
+		"The graph has one column a second: packets above, drops below. At the right",
+		"of a diagnosis stands how long ago its latest symptom was seen.",
 		"Frames and streams are numbered as Wireshark numbers a recording (-w).",
 	}
 }
+
+// logStays is how long a line of the log is shown.
+const logStays = time.Minute
 
 func (m *model) foot() string {
 	left := " ? help  q end"
 	if m.detail || m.help {
 		left = " Esc back  ? help  q end"
 	}
-	right := m.log
+	right := ""
+	if time.Since(m.logged) < logStays {
+		right = m.log
+	}
 	if m.last != nil && m.last.AI != "" {
 		left += "  │ AI " + m.last.AI
 	}

@@ -27,11 +27,14 @@ type model struct {
 	rates         []rate // one a second, oldest first
 	pane          pane
 	chosen        string // id of the chosen diagnosis
+	offset        [panes]int
 	detail        bool
+	connection    *report.Connection // of the details; nil: the diagnosis
 	help          bool
 	paused        bool
 	scroll        int
 	log           string
+	logged        time.Time
 }
 
 // rate is one second of traffic.
@@ -53,7 +56,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case *Snapshot:
 		m.take(msg)
 	case logLine:
-		m.log = string(msg)
+		m.log, m.logged = string(msg), time.Now()
 	case tea.KeyPressMsg:
 		m.key(msg.String())
 	}
@@ -89,15 +92,17 @@ func (m *model) key(k string) {
 	case "?", "h", "f1":
 		m.help = !m.help
 	case "esc", "backspace", "left":
-		m.help, m.detail, m.scroll = false, false, 0
+		m.back()
 	case "enter", "right":
 		if m.pane == diagnoses && m.choice() != nil {
 			m.detail, m.scroll = true, 0
 		}
+	case "1", "2", "3", "4", "5", "6", "7", "8":
+		m.open(int(k[0] - '0'))
 	case "tab":
-		m.pane, m.detail = (m.pane+1)%panes, false
+		m.pane, m.detail, m.connection = (m.pane+1)%panes, false, nil
 	case "shift+tab":
-		m.pane, m.detail = (m.pane+panes-1)%panes, false
+		m.pane, m.detail, m.connection = (m.pane+panes-1)%panes, false, nil
 	case "p", "space":
 		if m.paused = !m.paused; !m.paused {
 			m.last = m.before
@@ -117,10 +122,26 @@ func (m *model) key(k string) {
 	}
 }
 
+// back leaves what was opened last.
+func (m *model) back() {
+	switch {
+	case m.help:
+		m.help = false
+	case m.connection != nil:
+		m.connection, m.scroll = nil, 0
+	default:
+		m.detail, m.scroll = false, 0
+	}
+}
+
 // move moves the choice, or what is read.
 func (m *model) move(n int) {
 	if m.detail {
 		m.scroll = max(0, m.scroll+n)
+		return
+	}
+	if m.pane != diagnoses {
+		m.offset[m.pane] = min(max(0, m.offset[m.pane]+n), max(0, m.rows(m.pane)-1))
 		return
 	}
 	list := m.list()
@@ -128,6 +149,17 @@ func (m *model) move(n int) {
 		return
 	}
 	m.chosen = list[min(max(m.place()+n, 0), len(list)-1)].ID
+}
+
+// rows is how many lines a list has.
+func (m *model) rows(p pane) int {
+	switch {
+	case m.last == nil:
+		return 0
+	case p == talkers:
+		return len(m.last.Talkers)
+	}
+	return len(m.last.Services)
 }
 
 func (m *model) list() []report.Diagnosis {

@@ -8,7 +8,9 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"netwhy/analyze/conn"
 	"netwhy/analyze/finding"
+	"netwhy/analyze/flow"
 	"netwhy/cmd/netwhy/internal/report"
 	"netwhy/cmd/netwhy/internal/terminal"
 )
@@ -26,6 +28,11 @@ func snapshot(second int) *Snapshot {
 			Connections: []report.Connection{{Proto: "tcp", Client: "[2001:db8::1]:41022", Server: "[2001:db8::2]:443"}},
 		})
 	}
+	r.Connections = []conn.Summary{{
+		ID: flow.ID{Proto: flow.TCP}, Proto: "tcp", App: "http", Name: hostile, First: 1, Last: 9, Stop: 5e9, Handshake: 3e7, End: conn.EndOpen,
+		Client: conn.Side{Packets: 7, Bytes: 1 << 30, RTT: conn.RTT{Samples: 3, Median: 2e7}, Retransmits: 4}, Server: conn.Side{ZeroWindows: 2},
+		Worst: &conn.Exchange{Label: "GET /" + hostile, Code: "200", Ledger: conn.Ledger{Total: 3e9, Part: [conn.Parts]int64{conn.ServerThink: 3e9}}},
+	}}
 	return &Snapshot{
 		At: time.Unix(int64(1000+second), 0), Packets: uint64(second * second * 100), Bytes: uint64(second) * 1e9, Kernel: uint64(second / 5), Used: 3, Size: 64,
 		Talkers:  []Talker{{Host: "2001:db8:1111:2222:3333:4444:5555:6666", Name: hostile, Bytes: 1 << 40, Rate: 1.2e9}},
@@ -62,11 +69,41 @@ func TestEveryViewFits(t *testing.T) {
 		for second := range 400 {
 			m.Update(snapshot(second))
 		}
-		for _, k := range []string{"", "down", "enter", "pgdown", "end", "esc", "tab", "tab", "tab", "end", "?", "?", "space", "q", "ctrl+c", "home", "enter", "tab", "shift+tab"} {
+		for _, k := range []string{"", "down", "enter", "pgdown", "end", "1", "down", "2", "esc", "9", "esc", "tab", "down", "end", "tab", "down", "tab", "end", "?", "?", "space", "q", "ctrl+c", "home", "enter", "tab", "shift+tab"} {
 			m.key(k)
 			check("after " + k)
 		}
 	}
+}
+
+// TestDrillDown: from a diagnosis to a connection with its times and symptoms,
+// and back, a step at a time.
+func TestDrillDown(t *testing.T) {
+	t.Parallel()
+	m := newModel(Options{})
+	m.Update(tea.WindowSizeMsg{Width: 120, Height: 60})
+	s := snapshot(1)
+	s.Report.Findings[3].Connection = &s.Report.Diagnoses[0].Connections[0]
+	s.Report.Findings[3].Caveats = []string{"frames were lost"}
+	m.Update(s)
+	shows := func(key string, parts ...string) {
+		t.Helper()
+		m.key(key)
+		for _, part := range parts {
+			if text := m.draw(); !strings.Contains(text, part) {
+				t.Errorf("after %q there is no %q:\n%s", key, part, text)
+			}
+		}
+	}
+	shows("enter", "words words", "1  tcp [2001:db8::1]:41022 -> [2001:db8::2]:443", "tcp.zero-window: 3 times, frames 1 2 3")
+	shows("1", "tcp.stream == 0", "handshake 30ms", "round trip 20ms, 4 sent again", "window closed 2 times", "server think      3.0s", "frames were lost")
+	shows("esc", "words words")
+	shows("esc", "top talkers")
+	s = snapshot(2)
+	s.Report.Connections = nil
+	m.Update(s)
+	shows("enter", "words words")
+	shows("1", "were not kept")
 }
 
 // TestChoiceStaysWithItsDiagnosis: the list moves under the cursor every second.
