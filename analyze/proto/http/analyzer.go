@@ -65,6 +65,7 @@ type analyzer struct {
 	pending []request // oldest first; the last may be incomplete
 	status  int       // of the response being received; 0: none
 	holes   bool      // bytes of it are not in the capture
+	short   bool      // its body is still to come, and may be short enough for a refusal
 	ocsp    bool      // it is an OCSP answer, kept in answer
 	answer  []byte
 	last    int64
@@ -268,6 +269,7 @@ func (a *analyzer) response(s *proto.Scope, h *head) {
 		wait = max(at-r.x.ReqEnd, 0)
 	}
 	r.x.Failed = web.Judge(s, &r.q, &web.Response{Status: h.status, Wait: wait, Challenge: h.challenge, Location: h.location})
+	a.short = h.status == 200 && h.length <= web.MaxRefusal && !a.ocsp
 	p := &a.half[flow.ToClient]
 	p.kind = web.Media(h.kind)
 	switch {
@@ -307,10 +309,25 @@ func (a *analyzer) body(s *proto.Scope, dir flow.Dir, b []byte) {
 			a.answer = append(a.answer, b...)
 		}
 	}
+	if dir == flow.ToClient && a.short && len(b) > 0 {
+		a.short = false
+		a.refused(s, b)
+	}
 	if h := &a.half[dir]; len(b) > 0 && h.kind != "" {
 		h.media, h.kind = web.Seen(h.kind, b), ""
 	}
 	a.count(s, dir, size(len(b)))
+}
+
+// refused reports a body that says that the request failed; b is its beginning.
+func (a *analyzer) refused(s *proto.Scope, b []byte) {
+	if len(a.pending) == 0 || len(b) > web.MaxRefusal {
+		return
+	}
+	if words := web.Refusal(b); words != "" {
+		q := &a.pending[0].q
+		s.Report(web.ErrorInBody, finding.Text(q.Method), finding.Text(q.Target), finding.Text(q.Host), finding.Text(words), finding.Num(1))
+	}
 }
 
 // count moves times and sizes of the message at hand.

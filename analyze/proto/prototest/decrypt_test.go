@@ -219,3 +219,13 @@ func TestReadsDTLS(t *testing.T) {
 		}
 	}
 }
+
+// The secrets are in the capture: QUIC version 2 with HTTP/3, whose second page is
+// not there.
+func TestReadsHTTP3(t *testing.T) {
+	t.Parallel()
+	r := replay(t, filepath.Join(corpus(t), "quic-v2.pcapng"))
+	if len(r.Connections) != 1 || r.Connections[0].App != "http3" || r.Connections[0].FailedExchanges != 1 || r.Protocols["http3"] != 8 || len(r.Malformed) > 0 {
+		t.Errorf("connections %q, protocols %v, malformed %v", apps(r.Connections), r.Protocols, r.Malformed)
+	}
+}

@@ -37,6 +37,9 @@ type analyzer struct {
 	flip     bool // the conversation's client is the connection's server
 	oriented bool
 	crypto   [2]stream
+	cid      [2]int  // length of the connection id that a sender chose; -1: not known
+	asked    bool    // secrets were looked for
+	secure   *secure // nil: there are none
 
 	first, last   handshake.When // client's first packet; last packet of the handshake
 	answer        handshake.When // server's first packet
@@ -53,7 +56,7 @@ type analyzer struct {
 }
 
 func newAnalyzer() *analyzer {
-	return &analyzer{session: handshake.Session{Transport: tlsmsg.OverQUIC}}
+	return &analyzer{session: handshake.Session{Transport: tlsmsg.OverQUIC}, cid: [2]int{-1, -1}}
 }
 
 // Data implements proto.Analyzer.
@@ -101,13 +104,17 @@ func (a *analyzer) packet(s *proto.Scope, dir flow.Dir, b []byte, datagram bool)
 		a.note(s, a.sender(dir), datagram)
 		return 0
 	}
+	if p.kind != retry {
+		a.cid[a.sender(dir)] = len(p.scid)
+	}
 	switch p.kind {
 	case initial:
 		a.initial(s, dir, &p)
 	case retry:
 		s.Report(Retry, finding.Text(a.session.SNI()))
 		s.Attr("quic.retry", "yes")
-	case handshakePacket: // its keys are not known
+	case handshakePacket:
+		a.sealedHandshake(s, a.sender(dir), &p)
 		a.oneSided = a.oneSided || a.sender(dir) == 0 && a.answer.Frame == 0
 	case zeroRTT:
 		s.Attr("quic.early_data", "yes")
@@ -166,7 +173,7 @@ func (a *analyzer) initial(s *proto.Scope, dir flow.Dir, p *long) {
 	}
 	from := a.sender(dir)
 	if k := a.keys[from]; k != nil {
-		if frames, ok := k.open(p); ok {
+		if frames, ok := k.openInitial(p); ok {
 			a.frames(s, from, frames)
 			return
 		}
@@ -180,7 +187,7 @@ func (a *analyzer) initial(s *proto.Scope, dir flow.Dir, p *long) {
 	if !ok {
 		return
 	}
-	frames, ok := pair[0].open(p)
+	frames, ok := pair[0].openInitial(p)
 	if !ok {
 		return
 	}
@@ -212,13 +219,13 @@ func (a *analyzer) frames(s *proto.Scope, from int, b []byte) {
 			r.varint() // type of the frame that caused it
 			reason := r.bytes(r.varint())
 			if !r.bad {
-				a.closing(s, from, code, reason)
+				a.closing(s, from, code, reason, false)
 			}
 		case 0x1d:
 			code := r.varint()
 			reason := r.bytes(r.varint())
 			if !r.bad {
-				a.closing(s, from, code, reason)
+				a.closing(s, from, code, reason, true)
 			}
 		default:
 			r.bad = true
@@ -227,19 +234,8 @@ func (a *analyzer) frames(s *proto.Scope, from int, b []byte) {
 	if r.bad {
 		s.Malformed("QUIC Initial packet with frames that do not belong there")
 	}
-	dir := flow.ToServer
-	if from == 1 {
-		dir = flow.ToClient
-	}
-	at, frame := s.Began()
-	for {
-		typ, body, ok := a.crypto[from].message()
-		if !ok {
-			return
-		}
-		s.Carries("tls") // as Wireshark counts it
-		a.session.Message(s, dir, typ, body, handshake.When{At: at, Frame: frame})
-	}
+	a.messages(s, from, &a.crypto[from])
+	a.unlock(s)
 }
 
 // reader reads fields; bad sticks.
@@ -285,13 +281,16 @@ func (r *reader) ack(ecn bool) {
 	}
 }
 
-// closing reports CONNECTION_CLOSE.
-func (a *analyzer) closing(s *proto.Scope, from int, code uint64, reason []byte) {
+// closing reports CONNECTION_CLOSE, of the transport or of the application.
+func (a *analyzer) closing(s *proto.Scope, from int, code uint64, reason []byte, application bool) {
 	const longest = 256
 	a.closed = true
 	name := errorName(code)
+	if application {
+		name = applicationName(code)
+	}
 	s.Attr("quic.close", name)
-	if code == 0 || a.failure != "" {
+	if code == 0 || application && benign(code) || a.failure != "" {
 		return
 	}
 	a.failure = name
@@ -346,6 +345,7 @@ func (a *analyzer) short(s *proto.Scope, dir flow.Dir, b []byte, datagram bool) 
 		a.complete(s)
 	}
 	a.spin[from].take(b[0]&0x20 != 0, s.Now())
+	a.sealedData(s, from, b)
 }
 
 // complete ends the handshake: the client sends data with the final keys.
@@ -389,6 +389,9 @@ func (a *analyzer) End(s *proto.Scope, _ proto.End) {
 		if rtt, ok := a.spin[from].median(); ok {
 			s.Attr(name, strconv.FormatFloat(float64(rtt)/ms, 'f', 1, 64))
 		}
+	}
+	if a.secure != nil && a.secure.h3 != nil {
+		a.secure.h3.end(s, max(s.Now(), a.last.At), a.closed)
 	}
 	if a.done || a.first.Frame == 0 || a.oneSided {
 		return

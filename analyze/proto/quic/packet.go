@@ -1,8 +1,6 @@
 package quic
 
 import (
-	"crypto/aes"
-	"crypto/cipher"
 	"crypto/hkdf"
 	"crypto/sha256"
 	"encoding/binary"
@@ -144,20 +142,13 @@ func length(b []byte) (n, width int) {
 	return int(v), w
 }
 
-// keys protect the Initial packets of one direction.
-type keys struct {
-	aead cipher.AEAD
-	iv   []byte
-	hp   cipher.Block
-}
-
 // initialKeys derives the keys of both directions from the connection id that
 // the client chose for the server (RFC 9001, 5.2).
 func initialKeys(version uint32, dcid []byte) (k [2]*keys, ok bool) {
-	salt, prefix := "\x38\x76\x2c\xf7\xf5\x59\x34\xb3\x4d\x17\x9a\xe6\xa4\xc8\x0c\xad\xcc\xbb\x7f\x0a", "quic "
+	salt := "\x38\x76\x2c\xf7\xf5\x59\x34\xb3\x4d\x17\x9a\xe6\xa4\xc8\x0c\xad\xcc\xbb\x7f\x0a"
 	switch {
 	case version == version2:
-		salt, prefix = "\x0d\xed\xe3\xde\xf7\x00\xa6\xdb\x81\x93\x81\xbe\x6e\x26\x9d\xcb\xf9\xbd\x2e\xd9", "quicv2 "
+		salt = "\x0d\xed\xe3\xde\xf7\x00\xa6\xdb\x81\x93\x81\xbe\x6e\x26\x9d\xcb\xf9\xbd\x2e\xd9"
 	case version >= draft29 && version <= draft32:
 		salt = "\xaf\xbf\xec\x28\x99\x93\xd2\x4c\x9e\x97\x86\xf1\x9c\x61\x11\xe0\x43\x90\xa8\x99"
 	case version == draft27 || version == draft28:
@@ -167,49 +158,22 @@ func initialKeys(version uint32, dcid []byte) (k [2]*keys, ok bool) {
 	if err != nil {
 		return k, false
 	}
+	c := suite{hash: sha256.New, key: 16}
 	for i, label := range [2]string{"client in", "server in"} {
-		traffic := tlsmsg.ExpandLabel(sha256.New, secret, label, sha256.Size)
-		block, err := aes.NewCipher(tlsmsg.ExpandLabel(sha256.New, traffic, prefix+"key", 16))
-		if err != nil {
+		k[i] = c.keys(version, tlsmsg.ExpandLabel(sha256.New, secret, label, sha256.Size))
+		if k[i] == nil {
 			return k, false
 		}
-		aead, err := cipher.NewGCM(block)
-		if err != nil {
-			return k, false
-		}
-		hp, err := aes.NewCipher(tlsmsg.ExpandLabel(sha256.New, traffic, prefix+"hp", 16))
-		if err != nil {
-			return k, false
-		}
-		k[i] = &keys{aead: aead, iv: tlsmsg.ExpandLabel(sha256.New, traffic, prefix+"iv", 12), hp: hp}
 	}
 	return k, true
 }
 
-// open takes the protection off an Initial packet (RFC 9001, 5.3 and 5.4) and
-// returns its frames. The datagram stays as it is.
-func (k *keys) open(p *long) (frames []byte, ok bool) {
-	sample := p.whole[p.pn+4:]
-	if len(sample) < sampleLen {
+// openInitial takes the protection off an Initial packet and returns its frames,
+// which are the keys' own until the next packet.
+func (k *keys) openInitial(p *long) (frames []byte, ok bool) {
+	o, head, ok := k.peek(p.whole, p.pn, 0) // Initial packets are few: their numbers are never shortened
+	if !ok || !k.open(&o, p.whole, head) {
 		return nil, false
 	}
-	var mask [aes.BlockSize]byte
-	k.hp.Encrypt(mask[:], sample[:sampleLen])
-	first := p.whole[0] ^ mask[0]&0x0f
-	n := int(first&3) + 1
-	if len(p.whole) < p.pn+n+tagLen {
-		return nil, false
-	}
-	// Header with its protection off: the additional data.
-	head := append(make([]byte, 0, p.pn+n), p.whole[:p.pn+n]...)
-	head[0] = first
-	var nonce [12]byte
-	copy(nonce[:], k.iv)
-	for i, m := range mask[1 : 1+n] {
-		head[p.pn+i] ^= m
-		// Initial packets are few: the packet number is never shortened below its value.
-		nonce[len(nonce)-n+i] ^= head[p.pn+i]
-	}
-	out, err := k.aead.Open(nil, nonce[:], p.whole[p.pn+n:], head)
-	return out, err == nil
+	return o.frames, true
 }

@@ -48,7 +48,7 @@ func TestKeysOfTheRFCs(t *testing.T) {
 	k, _ := initialKeys(version1, dcid)
 	sample, _ := hex.DecodeString("d1b1c98dd7689fb8ec11d242b123dc9b")
 	var mask [aes.BlockSize]byte
-	k[0].hp.Encrypt(mask[:], sample)
+	k[0].block.Encrypt(mask[:], sample)
 	if got := hex.EncodeToString(mask[:5]); got != "437b9aec36" {
 		t.Errorf("mask: got %s, want 437b9aec36", got)
 	}
@@ -74,7 +74,7 @@ func initialPacket(version uint32, from int, keyID, dst, src []byte, pn byte, fr
 	nonce[11] ^= pn
 	b = k[from].aead.Seal(b, nonce, frames, slices.Clone(b))
 	var mask [aes.BlockSize]byte
-	k[from].hp.Encrypt(mask[:], b[at+4:at+4+sampleLen])
+	k[from].block.Encrypt(mask[:], b[at+4:at+4+sampleLen])
 	b[0] ^= mask[0] & 0x0f
 	b[at] ^= mask[1]
 	return b

@@ -4,6 +4,7 @@ import (
 	"netwhy/analyze/finding"
 	"netwhy/analyze/flow"
 	"netwhy/analyze/proto"
+	"netwhy/analyze/proto/internal/tlsmsg"
 )
 
 // Codes of findings.
@@ -22,7 +23,7 @@ func Spec() proto.Spec {
 	waited := finding.Metric{Name: "waited_seconds", Merge: finding.Max, Doc: "from the client's first packet to its last or to the end of the capture"}
 	return proto.Spec{
 		Name: "quic", Doc: "QUIC version 1 and 2 (RFC 9000, 9001, 9369)",
-		Also:    []string{"tls"},
+		Also:    append(tlsmsg.SchemaNames(), "tls", "http3"),
 		Carrier: proto.UDP,
 		Ports:   []uint16{443, 784, 853, 4433, 8443},
 		Probe:   probe,
@@ -69,7 +70,7 @@ func Spec() proto.Spec {
 					{Name: "reason", Text: true, Doc: "text that the sender added"},
 					sni,
 				},
-				Doc: "One side closed the connection during the handshake and said why (CONNECTION_CLOSE; RFC 9000, 20). Later ones are encrypted.",
+				Doc: "One side closed the connection because of an error and said which (CONNECTION_CLOSE; RFC 9000, 20; RFC 9114, 8.1). After the handshake it is encrypted: a key log opens it.",
 			},
 		},
 	}

@@ -11,6 +11,7 @@ const (
 	NoResponse    finding.Code = "http.no-response"
 	CutResponse   finding.Code = "http.truncated-response"
 	UploadRefused finding.Code = "http.expect-not-answered"
+	ErrorInBody   finding.Code = "http.error-in-body"
 )
 
 // Defs declares them.
@@ -57,6 +58,14 @@ func Defs() []finding.Def {
 				{Name: "missing_bytes", Merge: finding.Sum, Doc: "announced and not sent; 0: the last chunk is missing"},
 			},
 			Doc: "The connection ended before the announced length of the response (RFC 9112, 8).",
+		},
+		{
+			Code: ErrorInBody, Severity: finding.Info, Metrics: []finding.Metric{
+				method, target, host,
+				{Name: "text", Text: true, Doc: "how the body begins"},
+				{Name: "responses", Merge: finding.Sum, Doc: "such responses"},
+			},
+			Doc: "The status is 200 and the short body says that the request failed: text that begins with a word of refusal, or JSON with an error in it (JSON-RPC 2.0, 5.1; GraphQL, 7.1).",
 		},
 		{
 			Code: UploadRefused, Severity: finding.Info, Metrics: []finding.Metric{
