@@ -35,6 +35,10 @@ type Options struct {
 	// one goroutine, in a fixed order. The summary is valid during the call.
 	Connection func(*conn.Summary)
 
+	// Diary keeps besides what Zeek's conn.log tells (conn.Summary.History,
+	// conn.Side.NetBytes); some 200 bytes for each open conversation.
+	Diary bool
+
 	// Found, if not nil, gets each symptom when it is first seen, while the capture
 	// is read, from one goroutine, in an order that depends on the packets alone. It
 	// is valid during the call. The result has them all, as they are in the end.

@@ -100,7 +100,7 @@ func newLane(id int, opt Options, secrets *keyLog, p *pipeline) *lane {
 	l.specs = newSpecs(opt.Protocols)
 	l.shared = make([]*socket, len(opt.Protocols))
 	l.tracker = tcp.NewTracker(tcp.Limits{}, (*delivery)(l))
-	l.books = ledger.New(ledger.Options{}, l.found)
+	l.books = ledger.New(ledger.Options{Diary: opt.Diary}, l.found)
 	l.scope.Out = l
 	return l
 }
@@ -460,7 +460,7 @@ func (l *lane) segment() {
 		Seq: p.Seq, Ack: p.Ack, Flags: p.Flags, Window: p.Window,
 		Len: p.PayloadLen, Data: p.Data(l.raw), Options: p.Options(l.raw),
 		TTL: p.TTL, IPID: p.IPID, IPv6: p.IPVersion == 6, CE: p.ECN() == 3,
-		WireLen: l.frame.WireLen, Header: header(p, l.raw),
+		WireLen: l.frame.WireLen, NetLen: p.NetLen(), Header: header(p, l.raw),
 	}
 	if p.Flags&tcp.FlagSYN != 0 && l.tracker.Reused(c.tcp, s) {
 		l.fold(slot, proto.Closed)

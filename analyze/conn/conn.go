@@ -106,6 +106,7 @@ type Side struct {
 	MAC            [6]byte // source MAC of its frames; zero: none in this link type
 	Packets, Bytes uint64  // frames and payload bytes (retransmissions included)
 	WireBytes      uint64
+	NetBytes       uint64 // bytes of the IP packets; 0: not gathered (analyze.Options.Diary)
 	Unique         uint64 // payload bytes without retransmissions
 	Retransmitted  uint64 // payload bytes sent again
 	Retransmits    uint32 // segments sent again (all kinds)
@@ -178,6 +179,7 @@ type Summary struct {
 	Copies          uint64 // frames that a mirror port copied
 	Offload         bool   // segments above the MTU, or checksums left to the NIC
 	Vantage         string // where the tap is: client, server, middle; empty: unknown
+	History         string // what happened first in which order, in Zeek's letters; empty: not gathered (analyze.Options.Diary)
 	Score           int64  // ns lost by avoidable parts: ranks the worst connections
 }
 

@@ -82,6 +82,10 @@ type Packet struct {
 	Quote Quote          // means nothing unless Quote.Valid
 }
 
+// NetLen is the length of the innermost IP packet on the wire: its header and
+// extension headers, the transport header and the payload.
+func (p *Packet) NetLen() uint32 { return p.Payload - p.L3 + p.PayloadLen }
+
 // Quote is the packet that an ICMP or ICMPv6 error quotes.
 type Quote struct {
 	Valid    bool

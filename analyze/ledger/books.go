@@ -14,7 +14,9 @@ import (
 )
 
 // Options of the books. The zero value works.
-type Options struct{}
+type Options struct {
+	Diary bool // keep what Zeek's conn.log wants besides; costs memory
+}
 
 // Ref names a conversation's book; 0 is none.
 type Ref uint32
@@ -22,6 +24,7 @@ type Ref uint32
 // Books keeps the books of one lane. No locks: calls come from one goroutine, in
 // capture order.
 type Books struct {
+	diaries map[Ref]*diary // nil: none are kept
 	records slab[record]
 	talks   slab[talk]
 	bulks   pool[bulk]
@@ -39,10 +42,13 @@ type Books struct {
 // New opens the books of a lane. emit takes the findings of a conversation, whose
 // Flow is left for the caller to fill in; the same code for the same conversation
 // replaces the earlier one.
-func New(_ Options, emit func(conv uint32, f finding.Finding)) *Books {
+func New(opt Options, emit func(conv uint32, f finding.Finding)) *Books {
 	b := &Books{
 		records: newSlab[record](recordPage), talks: newSlab[talk](talkPage), queries: newSlab[queries](recordPage),
 		emit: emit, sev: map[finding.Code]finding.Severity{}, none: &rare{}, noTally: &tally{},
+	}
+	if opt.Diary {
+		b.diaries = make(map[Ref]*diary)
 	}
 	b.blank = &talk{b: b}
 	b.blank.clear()
@@ -205,6 +211,9 @@ func (b *Books) Datagram(ref Ref, d flow.Dir, f *packet.Frame, p *decode.Packet,
 	}
 	r := b.records.at(uint32(ref))
 	r.note(f.Number, f.Time, d&1, p.PayloadLen, f.WireLen, p.TTL)
+	if y := b.diaryOf(ref); y != nil {
+		y.datagram(d, p.NetLen())
+	}
 	if r.talk != 0 {
 		b.talks.at(r.talk).heardAgain(f.Time)
 	}
@@ -218,6 +227,9 @@ func (b *Books) Segment(ref Ref, s *tcp.Segment, m tcp.Marks, v *tcp.View) {
 		return
 	}
 	r := b.records.at(uint32(ref))
+	if y := b.diaryOf(ref); y != nil {
+		y.segment(s, m) // copies too: Zeek takes each frame for a packet
+	}
 	if b.copied(r, s) {
 		return
 	}
@@ -368,6 +380,10 @@ func (b *Books) Close(ref Ref, why proto.End, sum *conn.Summary) {
 		b.talks.at(r.talk).over(r)
 	}
 	b.summary(r, why, sum)
+	if y := b.diaryOf(ref); y != nil {
+		y.into(sum)
+		delete(b.diaries, ref)
+	}
 	if r.flags&flagUDP == 0 {
 		b.find(r, true, sum.End)
 	}

@@ -19,6 +19,7 @@ type Segment struct {
 	IPv6    bool
 	CE      bool // ECN congestion experienced (RFC 3168, 5)
 	WireLen uint32
+	NetLen  uint32 // bytes of the IP packet
 	Header  Header // how much of the TCP header could be read
 }
 

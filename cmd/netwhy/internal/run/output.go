@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -36,6 +35,7 @@ type format struct {
 	sink func(w io.Writer, opt *Options, colour bool) report.Sink
 
 	pictures bool // it draws what a second look at the capture gathers
+	diary    bool // it tells the order of events within a conversation
 }
 
 // formats lists what can be written, one line each.
@@ -52,7 +52,7 @@ func formats() []format {
 		{name: "ndjson", sink: func(w io.Writer, _ *Options, _ bool) report.Sink { return ndjson.New(w) }},
 		{name: "csv", sink: func(w io.Writer, _ *Options, _ bool) report.Sink { return csv.New(w) }},
 		{name: "parquet", sink: func(w io.Writer, _ *Options, _ bool) report.Sink { return parquet.New(w) }},
-		{name: "zeek", sink: func(w io.Writer, _ *Options, _ bool) report.Sink { return zeek.New(w) }},
+		{name: "zeek", diary: true, sink: func(w io.Writer, _ *Options, _ bool) report.Sink { return zeek.New(w) }},
 		{name: "eve", sink: func(w io.Writer, _ *Options, _ bool) report.Sink { return eve.New(w) }},
 		{name: "ecs", sink: func(w io.Writer, _ *Options, _ bool) report.Sink { return ecs.New(w) }},
 	}
@@ -88,6 +88,7 @@ func (e *OutputError) Unwrap() error { return e.Err }
 type outputs struct {
 	list     []*output
 	pictures bool // one of them draws
+	diary    bool // one of them tells the order of events
 }
 
 // output is one sink and the file behind it. The file is opened before the
@@ -112,7 +113,11 @@ func openOutputs(w World, opt *Options) (*outputs, error) {
 			continue
 		}
 		o.list = append(o.list, out)
-		o.pictures = o.pictures || slices.ContainsFunc(formats(), func(f format) bool { return f.name == want.Format && f.pictures })
+		for _, f := range formats() {
+			if f.name == want.Format {
+				o.pictures, o.diary = o.pictures || f.pictures, o.diary || f.diary
+			}
+		}
 	}
 	if err := errors.Join(faults...); err != nil {
 		return nil, errors.Join(err, o.close())

@@ -126,6 +126,7 @@ func analyse(ctx context.Context, w World, opt *Options, file *capture.File, sec
 		Protocols:      w.Protocols,
 		Connection:     outs.connections(),
 		Found:          outs.seen(opt.MinSeverity),
+		Diary:          outs.diary,
 	}, nil)
 	return res, meter, err
 }

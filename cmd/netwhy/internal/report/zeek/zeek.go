@@ -3,9 +3,9 @@
 // package of that name adds it. What a field means is Zeek's documentation
 // (base/protocols/conn/main.zeek): conn_state and history above all.
 //
-// What a summary cannot tell is left unset ("-"): bytes of the IP layer. The
-// letters of history are those of Zeek; a summary knows which occurred, not in
-// which order, so they stand in the order in which a connection runs.
+// Bytes of the IP layer and the order of events are kept only where this format is
+// asked for (analyze.Options.Diary). Without them the bytes are unset ("-"), and
+// the letters of history stand in the order in which a connection runs.
 package zeek
 
 import (
@@ -101,7 +101,7 @@ func (s *sink) Connection(c *conn.Summary) error {
 		seconds(c.Start), uid(c), client.Addr().String(), strconv.Itoa(int(client.Port())), server.Addr().String(), strconv.Itoa(int(server.Port())),
 		c.Proto, service(c.App), duration, payload(c, &c.Client), payload(c, &c.Server), State(c), local(c.Client.Addr.Addr().IsPrivate()),
 		local(c.Server.Addr.Addr().IsPrivate()), strconv.FormatUint(c.Client.Missing+c.Server.Missing, 10), History(c),
-		strconv.FormatUint(c.Client.Packets, 10), unset, strconv.FormatUint(c.Server.Packets, 10), unset, empty, orUnset(c.CommunityID),
+		strconv.FormatUint(c.Client.Packets, 10), network(&c.Client), strconv.FormatUint(c.Server.Packets, 10), network(&c.Server), empty, orUnset(c.CommunityID),
 	}
 	_, err := s.w.WriteString(strings.Join(line, "\t") + "\n")
 	return err
@@ -134,6 +134,15 @@ func payload(c *conn.Summary, s *conn.Side) string {
 		return strconv.FormatUint(s.Unique, 10)
 	}
 	return strconv.FormatUint(s.Bytes, 10)
+}
+
+// network is the length of a side's IP packets; one that sent packets and has
+// none was not measured.
+func network(s *conn.Side) string {
+	if s.NetBytes == 0 && s.Packets > 0 {
+		return unset
+	}
+	return strconv.FormatUint(s.NetBytes, 10)
 }
 
 // service is Zeek's name of the protocol; letters, digits and marks of names
@@ -225,6 +234,9 @@ func State(c *conn.Summary) string {
 
 // History is Zeek's history, upper case for the originator.
 func History(c *conn.Summary) string {
+	if c.History != "" {
+		return c.History + damage(c)
+	}
 	var b strings.Builder
 	both := func(upper, lower string, client, server bool) {
 		if client {
@@ -251,6 +263,18 @@ func History(c *conn.Summary) string {
 	both("F", "f", c.Client.Fin, c.Server.Fin)
 	both("R", "r", c.Client.Rst, c.Server.Rst)
 	return orUnset(b.String())
+}
+
+// damage are the letters of bad checksums, which are known at the end.
+func damage(c *conn.Summary) string {
+	s := ""
+	if c.Client.BadChecksums > 0 {
+		s += "C"
+	}
+	if c.Server.BadChecksums > 0 {
+		s += "c"
+	}
+	return s
 }
 
 // Finding says nothing: the log is of conversations.

@@ -63,6 +63,21 @@ func TestState(t *testing.T) {
 	}
 }
 
+// TestMeasured: where a diary was kept, the log has its order and its bytes.
+func TestMeasured(t *testing.T) {
+	t.Parallel()
+	c := conn.Summary{
+		ID: flow.ID{Proto: flow.TCP}, SYNs: 1, History: "ShADTdaFf",
+		Client: conn.Side{Packets: 4, NetBytes: 500}, Server: conn.Side{Packets: 3, NetBytes: 400, BadChecksums: 1},
+	}
+	if got := History(&c); got != "ShADTdaFfc" {
+		t.Errorf("history %s", got)
+	}
+	if got := network(&c.Client) + " " + network(&c.Server) + " " + network(&conn.Side{}) + " " + network(&conn.Side{Packets: 1}); got != "500 400 0 -" {
+		t.Errorf("bytes %s", got)
+	}
+}
+
 // TestUIDs: one for each conversation, the same each time.
 func TestUIDs(t *testing.T) {
 	t.Parallel()
