@@ -19,6 +19,11 @@ const (
 )
 
 const (
+	linkTypeAt = 20  // in the file's header
+	linkWLAN   = 105 // IEEE 802.11 without radio information
+)
+
+const (
 	protoTCP = 6
 	protoUDP = 17
 )

@@ -29,6 +29,7 @@ import (
 //	wait DURATION
 //	ip PROTO SRC DST HEX  a packet of another protocol
 //	eth DST SRC HEX       a frame: type or length and what follows
+//	wlan HEX              a frame of IEEE 802.11; a capture of these has no others
 func TestCrafted(t *testing.T) {
 	t.Parallel()
 	scripts, err := filepath.Glob(filepath.Join("testdata", "crafted", "*.txt"))
@@ -100,6 +101,11 @@ func (c *craft) line(text string) error {
 		return c.rawIP(strings.Fields(rest))
 	case word == "eth":
 		return c.rawFrame(strings.Fields(rest))
+	case word == "wlan":
+		b, err := unhex(strings.Fields(rest))
+		c.file.Bytes()[linkTypeAt] = linkWLAN
+		c.frame(b)
+		return err
 	case c.cur != nil && (word[0] == '>' || word[0] == '<'):
 		return c.say(word, rest)
 	}
