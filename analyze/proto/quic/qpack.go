@@ -85,7 +85,7 @@ func static(i uint64) field {
 // there is none.
 func nth(i, first uint64, list ...string) string {
 	for n, v := range list {
-		if first+uint64(n) == i { //nolint:gosec // an index is never negative
+		if first+uint64(n) == i {
 			return v
 		}
 	}
