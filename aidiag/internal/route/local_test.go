@@ -54,6 +54,20 @@ func TestOpenTimesByKind(t *testing.T) {
 	})
 }
 
+// TestOpenTimesDiffer: up to a fifth less, so that many instances do not probe in
+// step.
+func TestOpenTimesDiffer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for rnd, want := range map[float64]time.Duration{0: 15 * time.Second, 0.5: 13500 * time.Millisecond, 1: 12 * time.Second} {
+			r := New(Defaults(), []Provider{provider1("C", &fake{steps: []step{fails(llm.Protocol)}})}, nil, func() float64 { return rnd }, nil)
+			if trip(t, r); time.Until(r.RetryAt()) != want {
+				t.Errorf("open for %v, want %v", time.Until(r.RetryAt()), want)
+			}
+		}
+	})
+}
+
 // TestLocalPaths: what differs from the cloud where a local server fails: the
 // waits, the number of tries, and that no Retry-After is waited out while
 // somebody else can be asked.
