@@ -63,10 +63,22 @@ func number(m *finding.Metric, v float64, w lang.Words) Figure {
 		f.Amount = Seconds(int64(v * 1e6))
 	case strings.HasSuffix(m.Name, unitBytes):
 		f.Amount = Size(uint64(max(0, v)))
+	case isName(m.Name):
+		f.Amount = strconv.FormatFloat(v, 'f', -1, 64)
 	default:
 		f.Amount = Number(v)
 	}
 	return f
+}
+
+// isName reports whether a number names something instead of counting it: it is
+// written as people look for it, port 20600 and not 20,600.
+func isName(metric string) bool {
+	switch metric[strings.LastIndexByte(metric, '_')+1:] {
+	case "port", "code", "subcode", "number", "status", "type", "version", "vlan", "as", "id", "pid":
+		return true
+	}
+	return false
 }
 
 // The name of a figure ends in its unit.

@@ -117,6 +117,9 @@ func (g *page) head() {
 		g.Level, g.Verdict = "empty", p.NoFrames
 	case len(r.Diagnoses) == 0 || r.Healthy():
 		g.Level, g.Verdict = "healthy", p.Healthy
+		if n := len(r.Diagnoses); n > 0 {
+			g.Verdict += fmt.Sprintf(p.Notices, n)
+		}
 	default:
 		g.Level, g.Verdict = r.Diagnoses[0].Severity.String(), terminal.Printable(r.Diagnoses[0].Title)
 	}

@@ -4,7 +4,7 @@ package html
 // name are used by the page's script.
 type phrases struct {
 	Lang                                                                       string
-	Title, Healthy, NoFrames, Skip, Theme, Print                               string
+	Title, Healthy, Notices, NoFrames, Skip, Theme, Print                      string
 	Contents, Diagnoses, Traffic, Connections, Findings, Capture               string
 	Frames, Interrupted, LeftOut, Truncated, Dropped                           string
 	Blame, Sure, Cost, Lost, Failed, Touched                                   string
@@ -60,7 +60,7 @@ func word(m map[string]string, name string) string {
 
 func english() *phrases {
 	return &phrases{
-		Lang: "en", Title: "netwhy report", Healthy: "Healthy: no cause of trouble found", NoFrames: "Nothing to judge: no frame was read",
+		Lang: "en", Title: "netwhy report", Healthy: "Healthy: no cause of trouble found", Notices: "; notices below: %d", NoFrames: "Nothing to judge: no frame was read",
 		Skip: "Skip to the diagnoses", Theme: "Light or dark", Print: "Print",
 		Contents: "Contents", Diagnoses: "Diagnoses", Traffic: "Traffic over time", Connections: "Connections", Findings: "Findings", Capture: "The capture",
 		Frames: "%d frames", Interrupted: "Interrupted: this is what was found so far.", LeftOut: "Not read",
@@ -74,11 +74,11 @@ func english() *phrases {
 		NoPictures: "The connections have no pictures, because the source cannot be read a second time (standard input or a live capture).",
 		TrafficAlt: "Bytes over time, %s in all; below it one bar for each diagnosis.", PerStep: "bytes in each %s",
 		NotJudged: "Not judged", Trust: "Trust", Counters: "Counters", Numbers: "Frame and stream numbers are Wireshark's.",
-		Hidden: "%d findings and %d diagnoses lie below --min-severity.", More: "and %d more", AI: "AI",
+		Hidden: "Below --min-severity: findings %d, diagnoses %d.", More: "and %d more", AI: "AI",
 		Agrees: "agrees on %s", Otherwise: "sees another cause than %s", NoCause: "names no cause that exists; that of %s stands", Or: "Or", Look: "Look", Rejected: "claims dropped, because the packets do not bear them out: %d",
 		Vantage: "taken at: %s", Copies: "%d frames are copies made by a mirror port; counted once", Reversals: "time goes back at %d frames",
 		Gaps: "%d segments were acknowledged but are not in the capture", OneSided: "only one direction was captured",
-		MidStream: "%d connections were open when the capture began", Offload: "segments are larger than the network carries (offload): taken on an end",
+		MidStream: "connections already open when the capture began: %d", Offload: "segments are larger than the network carries (offload): taken on an end",
 		Severity: [4]string{"info", "notice", "warning", "critical"},
 		Party:    map[string]string{"none": "nobody"},
 		Part: map[string]string{
@@ -102,7 +102,7 @@ func english() *phrases {
 
 func chinese() *phrases {
 	return &phrases{
-		Lang: "zh", Title: "netwhy 报告", Healthy: "健康：没有发现故障原因", NoFrames: "无可判断：没有读到任何帧",
+		Lang: "zh", Title: "netwhy 报告", Healthy: "健康：没有发现故障原因", Notices: "；另有 %d 项提示见下文", NoFrames: "无可判断：没有读到任何帧",
 		Skip: "跳到诊断", Theme: "明暗切换", Print: "打印",
 		Contents: "目录", Diagnoses: "诊断", Traffic: "流量随时间的变化", Connections: "连接", Findings: "现象", Capture: "抓包文件",
 		Frames: "%d 个帧", Interrupted: "已中断：以下是到目前为止的发现。", LeftOut: "未读取",

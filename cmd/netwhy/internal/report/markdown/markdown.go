@@ -69,7 +69,11 @@ func (p *page) head() {
 	case r.Source.Packets == 0:
 		p.linef("## %s", p.say.noFrames)
 	case r.Healthy():
-		p.linef("## %s", p.say.healthy)
+		notices := ""
+		if n := len(r.Diagnoses); n > 0 {
+			notices = fmt.Sprintf(p.say.notices, n)
+		}
+		p.linef("## %s%s", p.say.healthy, notices)
 	default:
 		p.linef("## %s", plain(r.Diagnoses[0].Title))
 	}
@@ -274,7 +278,7 @@ func longestRun(s string) int {
 
 // phrases are the words of this format.
 type phrases struct {
-	healthy, noFrames, frames, interrupted, leftOut, truncated, dropped                     string
+	healthy, notices, noFrames, frames, interrupted, leftOut, truncated, dropped            string
 	blame, cost, connection, why, proof, not, caution, next, worst, end, notJudged, numbers string
 	lost, failed, touched                                                                   string
 	severity                                                                                [finding.Critical + 1]string
@@ -284,7 +288,7 @@ type phrases struct {
 func phrasesOf(lang string) phrases {
 	if lang == "zh" {
 		return phrases{
-			healthy: "健康：没有发现故障原因", noFrames: "无可判断：没有读到任何帧", frames: "个帧", interrupted: "已中断：以下是到目前为止的发现。",
+			healthy: "健康：没有发现故障原因", notices: "；另有 %d 项提示见下文", noFrames: "无可判断：没有读到任何帧", frames: "个帧", interrupted: "已中断：以下是到目前为止的发现。",
 			leftOut: "未读取", truncated: "文件提前结束或已损坏：帧", dropped: "捕获前丢失的帧",
 			lost: "损失 %.3g 秒", failed: "%d 次失败", touched: "涉及 %d 个连接",
 			blame: "责任方", cost: "代价", connection: "连接", why: "原因", proof: "证据", not: "排除", caution: "注意", next: "下一步",
@@ -294,7 +298,7 @@ func phrasesOf(lang string) phrases {
 		}
 	}
 	return phrases{
-		healthy: "Healthy: no cause of trouble found", noFrames: "Nothing to judge: no frame was read", frames: "frames",
+		healthy: "Healthy: no cause of trouble found", notices: "; notices below: %d", noFrames: "Nothing to judge: no frame was read", frames: "frames",
 		interrupted: "Interrupted: this is what was found so far.", leftOut: "Not read", truncated: "The file ends early or is damaged: frame",
 		dropped: "Frames lost before they could be captured",
 		lost:    "%.3g s lost", failed: "%d failed", touched: "connections: %d",

@@ -6,7 +6,7 @@ import "netwhy/analyze/finding"
 // that a translation cannot be forgotten: exhaustruct of the test checks it.
 type phrases struct {
 	verdict, more                                                     string
-	healthy, healthyTail, noFrames                                    string
+	healthy, healthyTail, notices, noFrames                           string
 	frames, inTime, noTime                                            string
 	tcp, udp                                                          string
 	truncated, truncatedTail                                          string
@@ -52,6 +52,7 @@ func english() *phrases {
 		verdict: "Verdict", more: "and %d more below",
 		healthy:     "Healthy",
 		healthyTail: "no cause of trouble found in %s frames",
+		notices:     "; notices below: %d",
 		noFrames:    "Nothing to judge: no frame was read",
 		frames:      "%s frames", inTime: "%s in %s", noTime: "no times",
 		tcp: "%s TCP", udp: "%s UDP conversations",
@@ -62,7 +63,7 @@ func english() *phrases {
 		reversals:  "time goes back at %s frames",
 		gaps:       "%s segments were acknowledged but are not in the capture",
 		oneSided:   "only one direction of the traffic was captured",
-		midStream:  "%s connections were open when the capture began",
+		midStream:  "connections already open when the capture began: %s",
 		offload:    "segments are larger than the network carries (NIC offload): the capturing host sent or received them",
 		undecoded:  "%s frames have no network layer that can be read",
 		taken:      "taken %s",
@@ -71,7 +72,7 @@ func english() *phrases {
 		stalled: "%s lost", failed: "%d failed", connection: "1 connection", connections: "%d connections", andMore: "and %d more", times: "%s times",
 		frameOne: "frame", frameMany: "frames",
 		worst: "Worst connections", headID: "stream", headConn: "client → server", headLost: "lost", headRTT: "rtt", headAgain: "resent", headEnd: "end",
-		lookedAt: "Looked at", notJudged: "Not judged", trust: "Trust", hidden: "%d findings and %d diagnoses lie below --min-severity",
+		lookedAt: "Looked at", notJudged: "Not judged", trust: "Trust", hidden: "below --min-severity: findings %d, diagnoses %d",
 		seen: "Seen", seenAt: "%s times, from %s on, over %s", frames1: "Frames", framesLast: "(the first of them, and the last)", filter: "Filter", figures: "Figures",
 		ai: "AI", aiRejected: "claims dropped, because the packets do not bear them out: %d",
 		agrees: "On %s it agrees: %s", otherwise: "On %s it sees another cause: %s", noCause: "On %s it names no cause that exists; the rules' stands: %s", or: "Or", look: "Look",
@@ -97,6 +98,7 @@ func chinese() *phrases {
 		verdict: "结论", more: "另有 %d 项见下文",
 		healthy:     "健康",
 		healthyTail: "在 %s 个帧中没有发现故障原因",
+		notices:     "；另有 %d 项提示见下文",
 		noFrames:    "无可判断：没有读到任何帧",
 		frames:      "%s 个帧", inTime: "%s，历时 %s", noTime: "没有时间戳",
 		tcp: "%s 个 TCP", udp: "%s 个 UDP 会话",

@@ -135,7 +135,7 @@ func (p *page) headline() {
 	case r.Source.Packets == 0:
 		p.lines("", "", terminal.Bold, p.say.noFrames)
 	case r.Healthy():
-		p.lines("", "", terminal.Green, p.say.healthy+": "+fmt.Sprintf(p.say.healthyTail, figures.Grouped(int64(r.Source.Packets)))) //nolint:gosec // a count of frames
+		p.lines("", "", terminal.Green, p.say.healthy+": "+fmt.Sprintf(p.say.healthyTail, figures.Grouped(int64(r.Source.Packets)))+p.notices()) //nolint:gosec // a count of frames
 	default:
 		d := &r.Diagnoses[0]
 		s := p.say.verdict + ": " + d.Title
@@ -144,6 +144,14 @@ func (p *page) headline() {
 		}
 		p.lines("", "", styleOf(d.Severity), s)
 	}
+}
+
+// notices tells of a healthy capture that something lesser is below.
+func (p *page) notices() string {
+	if len(p.r.Diagnoses) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(p.say.notices, len(p.r.Diagnoses))
 }
 
 // serious counts the diagnoses that make a capture unhealthy.
