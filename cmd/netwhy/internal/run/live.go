@@ -1,11 +1,13 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -40,6 +42,12 @@ type LiveOptions struct {
 // idleTimeout folds conversations that were silent for so long: what comes later
 // is taken up in the middle.
 const idleTimeout = 10 * time.Minute
+
+// ahead are the processors that Go gets on top of the real ones: those who read
+// and record frames wake up often and for short, and must not stand in the
+// scheduler's queue behind an analysis that is busy for 10 ms at a time. Between
+// threads the kernel chooses, and it prefers those that have slept.
+const ahead = 2
 
 // Capture watches interfaces until the end of ctx, of the duration, or of the
 // number of packets, and writes the report. Privileges are given up after the
@@ -161,10 +169,13 @@ func (c *liveRun) watch(ctx context.Context, outs *outputs, secrets []byte) (Out
 		end := time.AfterFunc(c.opt.Duration, c.src.Stop)
 		defer end.Stop()
 	}
+	cores := runtime.GOMAXPROCS(0)
+	runtime.GOMAXPROCS(cores + ahead)
+	defer runtime.GOMAXPROCS(cores)
 	c.w.Log.InfoContext(ctx, "capture begins", slog.Any("interface", c.opt.Source.Interfaces))
 	src, meter := outs.measured(&pressured{c.src, &c.pressure})
 	res, runErr := analyze.Run(ctx, src, analyze.Options{
-		Workers:        int(c.opt.Limits.Workers),
+		Workers:        cmp.Or(int(c.opt.Limits.Workers), cores),
 		MaxConnections: int(c.opt.Limits.Connections),
 		IdleTimeout:    int64(idleTimeout),
 		Live:           true,

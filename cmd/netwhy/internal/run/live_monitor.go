@@ -336,7 +336,9 @@ func placeID(i int) string { return fmt.Sprintf("D%d", i+1) }
 func (m *monitor) diagnosed(now time.Time, r *report.Report, i int, isNew bool) {
 	d := &r.Diagnoses[i]
 	m.outs.liveDiagnosis(d)
-	m.c.say("%s", line(now, d, isNew))
+	if m.c.screen.Load() == nil { // there it stands in a list
+		m.c.say("%s", line(now, d, isNew))
+	}
 	if isNew && m.evidence != nil {
 		m.evidence.want(now, r, d)
 	}

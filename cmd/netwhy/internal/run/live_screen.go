@@ -208,7 +208,7 @@ func (t *talk) shrink() {
 }
 
 // shown is how many of each are given to the screen.
-const shown = 16
+const shown = 50
 
 // tops are the largest talkers and the slowest services at a moment.
 func (t *talk) tops(now time.Time, res *analyze.Result) ([]screen.Talker, []screen.Service) {
@@ -260,8 +260,11 @@ func (t *talk) talkers(now time.Time, bytes map[netip.Addr]uint64, res *analyze.
 func slowest(services map[netip.AddrPort]serviceSum) []screen.Service {
 	var out []screen.Service
 	for at, x := range services {
-		if x.exchanges == 0 {
+		if x.exchanges == 0 || x.think == 0 { // not seen, as of datagrams
 			continue
+		}
+		if x.name == at.Addr().String() { // as of an HTTP host
+			x.name = ""
 		}
 		out = append(out, screen.Service{
 			Addr: at.String(), App: x.app, Name: x.name, Exchanges: x.exchanges, Failed: x.failed,

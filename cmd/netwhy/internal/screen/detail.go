@@ -171,10 +171,31 @@ func (m *model) connectionLines() []string {
 	return p.lines
 }
 
+func ended(e conn.End) string {
+	switch e {
+	case conn.EndOpen:
+		return "still open"
+	case conn.EndFin:
+		return "closed"
+	case conn.EndHalf:
+		return "closed by one side"
+	case conn.EndReset:
+		return "reset"
+	case conn.EndRefused:
+		return "refused"
+	case conn.EndNoAnswer:
+		return "without an answer"
+	case conn.EndIdle:
+		return "silent since"
+	case conn.EndICMPError:
+		return "ended by an ICMP error"
+	}
+	return string(e)
+}
+
 func (p *page) figures(s *conn.Summary) {
 	p.lines = append(p.lines, "")
-	p.add(terminal.Plain, 0, fmt.Sprintf("%s %s: frames %d to %d in %s; it is %s", s.App, s.Name, s.First, s.Last,
-		time.Duration(s.Stop-s.Start).Round(time.Millisecond), s.End))
+	p.add(terminal.Plain, 0, fmt.Sprintf("%s %s: frames %d to %d in %s, %s", s.App, s.Name, s.First, s.Last, brief(time.Duration(s.Stop-s.Start)), ended(s.End)))
 	if s.Handshake > 0 {
 		p.add(terminal.Plain, 0, "handshake "+brief(time.Duration(s.Handshake)))
 	}
