@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"netwhy/analyze"
 	"netwhy/analyze/conn"
@@ -86,6 +87,8 @@ func (t tap) frame(from int, flags byte, b []byte) {
 type frames struct {
 	pool *packet.Pool
 	left [][]byte
+	link packet.LinkType // 0: Ethernet
+	step int64           // ns between two; 0: a millisecond
 	n    uint64
 }
 
@@ -97,8 +100,13 @@ func (f *frames) Next(ctx context.Context) (*packet.Batch, error) {
 	if err != nil {
 		return nil, err
 	}
+	link := f.link
+	if link == 0 {
+		link = packet.LinkEthernet
+	}
+	step := max(f.step, int64(time.Millisecond))
 	for len(f.left) > 0 {
-		d := packet.Frame{Number: f.n + 1, Time: int64(f.n+1) * 1_000_000, Link: packet.LinkEthernet}
+		d := packet.Frame{Number: f.n + 1, Time: int64(f.n+1) * step, Link: link}
 		if !b.Append(d, f.left[0]) {
 			break
 		}

@@ -114,11 +114,7 @@ func compare(what string, got, want map[string]uint64) string {
 
 func corpus(t *testing.T) string {
 	t.Helper()
-	root := os.Getenv("NETWHY_SHARED")
-	if root == "" {
-		root = filepath.Join("..", "..", "..", "..", "shared")
-	}
-	dir := filepath.Join(root, "corpus")
+	dir := filepath.Join(root(), "corpus")
 	if _, err := os.Stat(dir); err != nil {
 		if os.Getenv("CI") == "true" {
 			t.Fatalf("captures are missing: %v", err)
