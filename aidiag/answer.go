@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"netwhy/aidiag/internal/answer"
+	"netwhy/aidiag/internal/evidence"
 	"netwhy/aidiag/internal/llm"
 	"netwhy/aidiag/internal/redact"
 	"netwhy/aidiag/internal/route"
@@ -179,9 +180,12 @@ func (b *brief) conclude(kept *answer.Answer, rejected []Claim, res *route.Resul
 		Connections: local.Connections, Impact: local.Impact, Title: local.Title, Caveats: []string{say.Caveat},
 	}
 	if s, ok := finding.ParseSeverity(kept.Severity); ok && s > d.Severity {
-		a.Notices = append(a.Notices, Notice{Class: llm.OK, Provider: res.Provider, Text: fmt.Sprintf(say.Holds, s)})
+		a.Notices = append(a.Notices, Notice{Class: llm.OK, Provider: res.Provider, Text: fmt.Sprintf(say.Holds, say.Severity[s])})
 	}
-	sent := diagnosis.Cause(b.docs[0].Rules.Cause) // the name under which the rules' cause was sent
+	sent := local.Cause // the name under which the rules' cause was sent
+	if !b.known(sent) {
+		sent = evidence.Other
+	}
 	switch named := diagnosis.Cause(kept.LikelyCause); named {
 	case "": // none that exists: the rules' stays, without a second voice
 	case sent:

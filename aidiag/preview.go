@@ -29,7 +29,7 @@ func (e *Engine) Preview(c Case) (to string, body []byte, err error) {
 		return "", nil, ErrNobody
 	}
 	b := e.brief(&c)
-	q := b.request(route.Shape{})
+	q := b.request(route.Shape{Half: e.limits.Small(providers[0].Context)})
 	q.Caps = providers[0].Caps
 	m := crew.members[0]
 	if body, err = m.endpoint.Body(q); err != nil {

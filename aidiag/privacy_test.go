@@ -95,6 +95,27 @@ func TestPreviewIsWhatLeaves(t *testing.T) {
 	}
 }
 
+// TestPreviewForASmallModel: also where half of the evidence would leave.
+func TestPreviewForASmallModel(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, faulttest.Healthy())
+	w.lonely(0)
+	w.cfg.Providers[0].ContextTokens = 2048
+	w.deps.nonce = func() string { return "marker-test" }
+	c := testCase("D1")
+	for i := range 60 {
+		c.Findings = append(c.Findings, Symptom{Index: 10 + i, Finding: c.Findings[0].Finding})
+	}
+	_, body, err := w.engine().Preview(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := ask(t, w.run(), c)
+	if sent := w.a1.Requests(); len(sent) != 1 || !bytes.Equal(body, sent[0].Body) || !a.Shortened || !strings.Contains(seen(a), "evidence shortened") {
+		t.Errorf("%d requests, shortened %t: %s\npreview %s", len(sent), a.Shortened, seen(a), body)
+	}
+}
+
 func llmTokens(body []byte) int {
 	r := faulttest.Request{Body: body}
 	i := strings.Index(r.User(), `{"rules_say"`)

@@ -137,13 +137,16 @@ func (b *builder) verdict() {
 	}
 }
 
+// Other is what a cause is called whose name may not leave.
+const Other = "other"
+
 // cause lets only names leave that everybody has: a rule of one's own may name
 // what is nobody's business.
 func (b *builder) cause(c diagnosis.Cause) string {
 	if b.in.Known != nil && b.in.Known(c) {
 		return string(c)
 	}
-	return "other"
+	return Other
 }
 
 func (b *builder) findings() {

@@ -221,7 +221,7 @@ func (c *asking) exhausted(p *provider) bool { return c.attempts >= c.most(p) }
 func (c *asking) small(p *provider) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.context > 0 && p.context < c.r.limits.WholeTokens
+	return c.r.limits.Small(p.context)
 }
 
 // Why a call ended without a fault of anybody: Result.Detail of ClientAbort.

@@ -67,6 +67,10 @@ type Limits struct {
 	WholeTokens  int // that a whole case takes of a model's context, its answer included
 }
 
+// Small reports whether a model that takes so many tokens has no room for a whole
+// case; of 0 nothing is known.
+func (l Limits) Small(context int) bool { return context > 0 && context < l.WholeTokens }
+
 // Defaults returns the limits of the specification. A local server answers slowly
 // while it loads its model, has one processor to think with, and is back soon
 // behind a restart.

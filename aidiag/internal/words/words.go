@@ -62,8 +62,9 @@ type Words struct {
 	InFrames      string // frames
 
 	// In the diagnosis of a model.
-	Caveat  string
-	CouldBe string // cause, why
+	Caveat   string
+	CouldBe  string    // cause, why
+	Severity [4]string // least first
 }
 
 // In returns the lines of a language; English where there are none.
@@ -125,8 +126,9 @@ func english() *Words {
 		InFrame:       ", frame %s",
 		InFrames:      ", frames %s",
 
-		Caveat:  "AI: wording unverified, evidence checked",
-		CouldBe: "It could also be %s: %s",
+		Caveat:   "AI: wording unverified, evidence checked",
+		CouldBe:  "It could also be %s: %s",
+		Severity: [4]string{"info", "notice", "warning", "critical"},
 	}
 }
 
@@ -181,7 +183,8 @@ func chinese() *Words {
 		InFrame:       "，第 %s 帧",
 		InFrames:      "，帧 %s",
 
-		Caveat:  "AI：措辞未经核实，证据已核对",
-		CouldBe: "也可能是 %s：%s",
+		Caveat:   "AI：措辞未经核实，证据已核对",
+		CouldBe:  "也可能是 %s：%s",
+		Severity: [4]string{"信息", "提示", "警告", "严重"},
 	}
 }

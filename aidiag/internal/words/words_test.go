@@ -15,6 +15,14 @@ func TestLanguages(t *testing.T) {
 	en, zh := reflect.ValueOf(*In("en")), reflect.ValueOf(*In("zh-CN"))
 	for i := range en.NumField() {
 		name := en.Type().Field(i).Name
+		if en.Field(i).Kind() == reflect.Array {
+			for j := range en.Field(i).Len() {
+				if en.Field(i).Index(j).String() == "" || zh.Field(i).Index(j).String() == "" {
+					t.Errorf("%s %d is missing in a language", name, j)
+				}
+			}
+			continue
+		}
 		if en.Field(i).String() == "" || zh.Field(i).String() == "" || en.Field(i).String() == zh.Field(i).String() {
 			t.Errorf("%s is missing in a language", name)
 		}
