@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
 	"netwhy/analyze/conn"
 	"netwhy/analyze/flow"
 	"netwhy/cmd/netwhy/internal/diff"
@@ -97,6 +99,50 @@ func TestASlowServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	reporttest.Golden(t, "slow.json", b, *update)
+	conforms(t, b)
+}
+
+// conforms holds a report to the schema beside the package.
+func conforms(t *testing.T, report []byte) {
+	t.Helper()
+	s, err := jsonschema.NewCompiler().Compile("schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(report))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Validate(doc); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSchema: what has too few connections conforms as well, and the schema
+// refuses what is no such report.
+func TestSchema(t *testing.T) {
+	t.Parallel()
+	b, err := json.Marshal(compare(t, side("a", connection(0, 80, 1, 5)), side("b", connection(0, 80, 1, 2000))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	conforms(t, b)
+	s, err := jsonschema.NewCompiler().Compile("schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, change := range [][2]string{{`"netwhy.diff/1"`, `"netwhy.diff/2"`}, {`"unit":"s"`, `"unit":"ms"`}, {`"only_bad"`, `"other"`}, {`"too_few":true`, `"too_few":1`}} {
+		if !bytes.Contains(b, []byte(change[0])) {
+			t.Fatalf("no %s in %s", change[0], b)
+		}
+		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(bytes.ReplaceAll(b, []byte(change[0]), []byte(change[1]))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Validate(doc) == nil {
+			t.Errorf("%s is taken", change[1])
+		}
+	}
 }
 
 // TestNothingChanged: the same service twice, with its chance differences.

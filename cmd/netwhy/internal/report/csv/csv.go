@@ -1,6 +1,8 @@
 // Package csv writes the conversations as a table (RFC 4180), one a line, as they
 // are folded: for spreadsheets, pandas and DuckDB.
 //
+// Times are RFC 3339 in UTC, which DuckDB, pandas and spreadsheets know for times.
+//
 // A spreadsheet runs what begins with =, +, - or @. Server names come from
 // packets, so a text that begins so is led by an apostrophe, which spreadsheets
 // take for "this is text".
@@ -54,7 +56,11 @@ func (s *sink) Connection(c *conn.Summary) error {
 	}
 	row := reflect.ValueOf(rows.Of(c))
 	s.cells = s.cells[:0]
-	for _, v := range row.Fields() {
+	for f, v := range row.Fields() {
+		if strings.Contains(f.Tag.Get("parquet"), "timestamp") {
+			s.cells = append(s.cells, report.Time(v.Int()).String())
+			continue
+		}
 		s.cells = append(s.cells, cell(v))
 	}
 	return s.w.Write(s.cells)

@@ -143,7 +143,8 @@ type ours struct {
 	Failed     uint32           `json:"failed_exchanges,omitempty"`
 	Frames     []uint64         `json:"frames,omitempty"`
 	Count      uint64           `json:"count,omitempty"`
-	Metrics    map[string]any   `json:"metrics,omitempty"`
+	Metrics    map[string]any   `json:"metrics,omitempty"` // numbers
+	Texts      map[string]any   `json:"texts,omitempty"`   // what is text of the metrics: one name is a number in one code and a text in another
 	Cause      string           `json:"cause,omitempty"`
 	Culprit    string           `json:"culprit,omitempty"`
 	Confidence float64          `json:"confidence,omitempty"`
@@ -252,7 +253,8 @@ func (s *sink) Finding(f *report.Finding) error {
 	e.Event.ID, e.Event.Code, e.Event.Severity = f.ID, f.Code, severity(f.Severity)
 	e.Event.Start, e.Event.End, e.Event.Duration = stamp(int64(f.Start)), stamp(int64(f.End)), max(0, int64(f.End-f.Start))
 	e.Log = &level{f.Severity.String()}
-	o := ours{Frames: f.Frames, Count: f.Count, Metrics: f.Metrics}
+	o := ours{Frames: f.Frames, Count: f.Count}
+	o.Metrics, o.Texts = apart(f.Metrics)
 	if f.Connection != nil {
 		e.connection(f.Connection)
 		o.Stream = &f.Connection.Stream
@@ -262,6 +264,19 @@ func (s *sink) Finding(f *report.Finding) error {
 	}
 	e.Netwhy = o
 	return s.write(&e)
+}
+
+// apart parts numbers from texts: an index gives a field one type for all events.
+func apart(metrics map[string]any) (numbers, texts map[string]any) {
+	numbers, texts = make(map[string]any), make(map[string]any)
+	for name, v := range metrics {
+		if _, ok := v.(string); ok {
+			texts[name] = v
+		} else {
+			numbers[name] = v
+		}
+	}
+	return numbers, texts
 }
 
 // Finish writes an event for each diagnosis, and one for the run.

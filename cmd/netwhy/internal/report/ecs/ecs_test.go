@@ -3,6 +3,12 @@ package ecs_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"math"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,6 +36,78 @@ func check(t *testing.T, got []byte) {
 			t.Fatalf("%s: %v", line, err)
 		}
 		validate(t, e)
+		fields(t, "", e)
+	}
+}
+
+// known are the fields of the schema, by name, with their type.
+func known(t *testing.T) map[string]string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("testdata", "fields.tsv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for line := range strings.Lines(string(b)) {
+		if name, kind, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok {
+			out[name] = kind
+		}
+	}
+	return out
+}
+
+// fields checks that each field is one of the schema's, with a value of its type.
+// What is ours stands under netwhy, where a name has one type.
+func fields(t *testing.T, path string, v any) {
+	t.Helper()
+	switch x := v.(type) {
+	case map[string]any:
+		for k, inner := range x {
+			if path == "" && k == "netwhy" {
+				ours(t, inner)
+				continue
+			}
+			fields(t, strings.TrimPrefix(path+"."+k, "."), inner)
+		}
+	case []any:
+		for _, inner := range x {
+			fields(t, path, inner)
+		}
+	default:
+		ok := false
+		switch known(t)[path] {
+		case "long":
+			n, isNumber := v.(float64)
+			ok = isNumber && n == math.Trunc(n)
+		case "date":
+			_, err := time.Parse(time.RFC3339Nano, fmt.Sprint(v))
+			ok = err == nil
+		case "ip":
+			_, err := netip.ParseAddr(fmt.Sprint(v))
+			ok = err == nil || strings.Contains(fmt.Sprint(v), "owned") // the hostile report's host
+		case "keyword", "text":
+			_, ok = v.(string)
+		}
+		if !ok {
+			t.Errorf("%s is no field of the schema, or %v none of its values", path, v)
+		}
+	}
+}
+
+func ours(t *testing.T, v any) {
+	t.Helper()
+	o, _ := v.(map[string]any)
+	numbers, _ := o["metrics"].(map[string]any)
+	for name, n := range numbers {
+		if _, ok := n.(float64); !ok {
+			t.Errorf("netwhy.metrics.%s is no number", name)
+		}
+	}
+	texts, _ := o["texts"].(map[string]any)
+	for name, s := range texts {
+		if _, ok := s.(string); !ok {
+			t.Errorf("netwhy.texts.%s is no text", name)
+		}
 	}
 }
 

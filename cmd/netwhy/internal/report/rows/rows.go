@@ -10,18 +10,21 @@ import (
 )
 
 // Row is one conversation. The tags are the names of the columns: snake_case,
-// with the unit at the end. Times are nanoseconds since 1970 UTC; figures that
-// are not known are 0.
+// with the unit at the end. Times are nanoseconds since 1970 UTC, which formats
+// write as times; figures that are not known are 0, texts are null (empty in CSV).
+//
+// A tunnel's own datagrams have a number among the conversations, as in Wireshark,
+// and no row: what they carry has one.
 type Row struct {
 	Proto           string  `parquet:"proto,dict"`
 	Stream          uint32  `parquet:"stream"` // Wireshark's tcp.stream or udp.stream
-	CommunityID     string  `parquet:"community_id"`
+	CommunityID     string  `parquet:"community_id,optional"`
 	ClientAddress   string  `parquet:"client_address,dict"`
 	ClientPort      uint16  `parquet:"client_port"`
 	ServerAddress   string  `parquet:"server_address,dict"`
 	ServerPort      uint16  `parquet:"server_port"`
-	ServerName      string  `parquet:"server_name,dict"` // SNI, HTTP Host or DNS
-	App             string  `parquet:"app,dict"`
+	ServerName      string  `parquet:"server_name,dict,optional"` // SNI, HTTP Host or DNS
+	App             string  `parquet:"app,dict,optional"`
 	Start           int64   `parquet:"start,timestamp(nanosecond)"`
 	Stop            int64   `parquet:"stop,timestamp(nanosecond)"`
 	FirstFrame      uint64  `parquet:"first_frame"`
@@ -60,10 +63,10 @@ type Row struct {
 	Transfer        float64 `parquet:"transfer_seconds"`
 	Lost            float64 `parquet:"avoidable_seconds"` // what ranks the worst connections
 	Findings        uint32  `parquet:"findings"`
-	TLSVersion      string  `parquet:"tls_version,dict"`
-	ALPN            string  `parquet:"alpn,dict"`
-	JA3             string  `parquet:"ja3,dict"`
-	JA4             string  `parquet:"ja4,dict"`
+	TLSVersion      string  `parquet:"tls_version,dict,optional"`
+	ALPN            string  `parquet:"alpn,dict,optional"`
+	JA3             string  `parquet:"ja3,dict,optional"`
+	JA4             string  `parquet:"ja4,dict,optional"`
 }
 
 // Attributes of analyzers that have a column or a field of their own in formats.
