@@ -24,6 +24,7 @@ func TestLinesInChinese(t *testing.T) {
 	}{
 		{name: "again", fault: []faulttest.Fault{faulttest.Error(500, "", "", ""), faulttest.Healthy()}, says: []string{"正在再次询问 A，第 2 次，共 6 次"}},
 		{name: "refused", change: func(w *world) { w.a1.Stop() }, says: []string{"AI 无法连接（A: net_persistent", "；已由本地规则回答"}},
+		{name: "silent", fault: one(faulttest.Silent()), change: func(w *world) { w.hurry() }, says: []string{"AI 无法连接（A: net_persistent: 在限定时间内没有收到回答的开头）"}},
 		{name: "out of order", fault: one(faulttest.Error(500, "", "", "")), says: []string{"AI 服务故障（"}},
 		{name: "key", fault: one(faulttest.Error(401, "", "", "")), says: []string{"服务 A 拒绝 $KEY_A 中的密钥（401）"}},
 		{name: "credit", fault: one(faulttest.Error(402, "", "", "")), says: []string{"余额不足（402）"}},

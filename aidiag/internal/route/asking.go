@@ -443,8 +443,10 @@ func (c *asking) detail(a *attempt) string {
 	if t := c.notice(a); t != "" {
 		return t
 	}
-	if a.fault != nil {
-		return a.p.Name + ": " + a.fault.Error()
+	if f := a.fault; f != nil {
+		said := *f
+		said.Message = say.Cause(f.Message)
+		return a.p.Name + ": " + said.Error()
 	}
 	return a.p.Name + ": " + string(a.class)
 }

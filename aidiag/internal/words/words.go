@@ -3,7 +3,11 @@
 // What a system or a provider said stands in them as it was said.
 package words
 
-import "strings"
+import (
+	"strings"
+
+	"netwhy/aidiag/internal/llm"
+)
 
 // Words are the lines of one language; those with verbs are formats.
 type Words struct {
@@ -65,6 +69,16 @@ type Words struct {
 	Caveat   string
 	CouldBe  string    // cause, why
 	Severity [4]string // least first
+
+	causes map[string]string // what our own limits say, where that is not English
+}
+
+// Cause translates what one of our own limits said; what others said stays.
+func (w *Words) Cause(said string) string {
+	if own, ok := w.causes[said]; ok {
+		return own
+	}
+	return said
 }
 
 // In returns the lines of a language; English where there are none.
@@ -186,5 +200,12 @@ func chinese() *Words {
 		Caveat:   "AI：措辞未经核实，证据已核对",
 		CouldBe:  "也可能是 %s：%s",
 		Severity: [4]string{"信息", "提示", "警告", "严重"},
+
+		causes: map[string]string{
+			llm.ErrTTFB.Error():    "在限定时间内没有收到回答的开头",
+			llm.ErrIdle.Error():    "回答中断，不再有数据到达",
+			llm.ErrAttempt.Error(): "超出单次请求的时限",
+			llm.ErrEmpty.Error():   "回答没有内容",
+		},
 	}
 }
