@@ -26,6 +26,7 @@ type collector struct {
 	numbers [][]flow.ID // by lane and slot
 	outer   map[flow.Key]flow.ID
 	around  map[flow.Key]struct{} // conversations that may turn out to be a tunnel's, and have a number
+	media   media
 	next    struct{ tcp, udp uint32 }
 	keep    *keeper
 	trust   trust
@@ -64,7 +65,7 @@ func newCollector(opt Options, p *pipeline, emit func(finding.Finding)) *collect
 	c := &collector{
 		opt: opt, pipe: p, emit: emit, tell: newForeteller(opt.Found), names: p.lanes[0].specs.names,
 		res: newResult(), deltas: make([]*delta, len(p.lanes)), numbers: make([][]flow.ID, len(p.lanes)),
-		outer: map[flow.Key]flow.ID{}, around: map[flow.Key]struct{}{}, keep: newKeeper(opt.MaxSummaries), finds: map[findKey]int{}, same: map[finding.Code]int{}, said: map[flow.ID]said{}, lookups: newLookups(),
+		outer: map[flow.Key]flow.ID{}, around: map[flow.Key]struct{}{}, media: newMedia(), keep: newKeeper(opt.MaxSummaries), finds: map[findKey]int{}, same: map[finding.Code]int{}, said: map[flow.ID]said{}, lookups: newLookups(),
 	}
 	c.keep.live = opt.Live
 	for _, s := range Correlators() {
@@ -216,6 +217,10 @@ func (m *merger[T]) next() (lane int, item *T) {
 
 // open gives a conversation its number.
 func (c *collector) open(lane int, o *opened) {
+	if o.reverse {
+		c.reversed(o)
+		return
+	}
 	if id, ok := c.outer[o.key]; ok && len(c.outer) > 0 {
 		if !o.outer {
 			c.setNumber(lane, o.slot, id)
@@ -225,7 +230,10 @@ func (c *collector) open(lane int, o *opened) {
 	if _, ok := c.around[o.key]; ok && o.outer {
 		return
 	}
-	id := c.count(lane, o)
+	id, shared := c.ofMedia(o)
+	if !shared {
+		id = c.count(lane, o)
+	}
 	switch {
 	case o.outer:
 		c.outer[o.key] = id
@@ -296,6 +304,9 @@ func (c *collector) publish(e *proto.Event) {
 	}
 	if x, ok := e.Body.(*correlate.ICMPError); ok {
 		x.QuotedID = e.Flow
+	}
+	if m, ok := e.Body.(*proto.Media); ok {
+		c.described(m)
 	}
 	for _, k := range c.corr {
 		k.Event(&c.out, e)

@@ -51,6 +51,8 @@ type opened struct {
 	counted   bool // as quoted
 	outer     bool // a tunnel's: it has no slot
 	again     bool // another number for a conversation that was told before
+	reverse   bool // not new: its other end sent for the first time
+	srcIsA    bool // the frame's source is endpoint A
 	clientIsA bool
 	syn       bool
 	src, dst  [6]byte

@@ -423,7 +423,7 @@ func (l *lane) begin(slot uint32, c *conversation, syn, fromServer bool) {
 	l.reopen = false
 	c.book = l.books.Open(slot, &c.key, c.flags&clientIsA != 0)
 	o := &l.d.opened[len(l.d.opened)-1]
-	o.clientIsA, o.syn = c.flags&clientIsA != 0, syn
+	o.clientIsA, o.syn, o.srcIsA = c.flags&clientIsA != 0, syn, p.SrcIsA
 	o.src, o.dst, _ = p.MACs(l.raw)
 }
 
@@ -520,6 +520,9 @@ func (l *lane) datagram() {
 		l.recall(c, dir)
 	}
 	c.last, c.latest = l.frame.Time, l.frame.Number
+	if c.ttl[dir] == 0 && c.first != l.frame.Number {
+		l.answered()
+	}
 	c.ttl[dir] = p.TTL
 	l.books.Datagram(c.book, dir, l.frame, p, l.copy)
 	switch {
@@ -543,9 +546,9 @@ func (l *lane) snmp(slot uint32, c *conversation) {
 		})
 		return
 	}
-	const agent, trap, sequence = 161, 162, 0x30 // RFC 3417, 3.1; BER's tag of the message
+	const agent, trap, patrol, sequence = 161, 162, 8161, 0x30 // RFC 3417, 3.1; IANA; BER's tag of the message
 	p := l.pkt
-	if c.first != l.frame.Number || p.SrcPort != agent && p.DstPort != agent && p.SrcPort != trap && p.DstPort != trap {
+	if port := min(p.SrcPort, p.DstPort); c.first != l.frame.Number || port != agent && port != trap && port != patrol && max(p.SrcPort, p.DstPort) != patrol {
 		return
 	}
 	if b := p.Data(l.raw); len(b) > 2 && b[0] == sequence {

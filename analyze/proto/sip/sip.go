@@ -90,6 +90,7 @@ type request struct {
 	bytes      uint64
 	credited   bool // it had credentials
 	ringing    bool // a provisional answer came
+	described  bool // with a session description
 	first      int64
 	firstFrame uint64
 }
@@ -113,10 +114,11 @@ func (a *analyzer) message(s *proto.Scope, b []byte) {
 		return
 	}
 	h := headers(rest)
+	key := h.id + "|" + h.seq
 	if h.sdp {
 		s.Carries(sdp)
+		a.describe(s, key, first, h.body)
 	}
-	key := h.id + "|" + h.seq
 	if bytes.HasPrefix(first, []byte(answerLine)) {
 		a.answer(s, key, first[len(answerLine):], &h, len(b))
 	} else {
@@ -127,6 +129,7 @@ func (a *analyzer) message(s *proto.Scope, b []byte) {
 type head struct {
 	id, seq, to string
 	auth, sdp   bool
+	body        []byte
 }
 
 // headers reads those that are needed, in long and short form (RFC 3261, 7.3.3).
@@ -154,6 +157,7 @@ func headers(b []byte) (h head) {
 			h.sdp = strings.HasPrefix(v, "application/sdp")
 		}
 	}
+	h.body = b
 	return h
 }
 
