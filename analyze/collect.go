@@ -542,8 +542,11 @@ func (c *collector) refill(i int, t *tail) bool {
 // lanes have of a host's finding made one. Correlators have one version each,
 // and may tell several findings of one host.
 func (c *collector) joined() []finding.Finding {
-	all := slices.Clone(c.res.Findings)
-	slices.SortStableFunc(all, func(a, b finding.Finding) int { return compareFindings(&a, &b) })
+	all := c.res.Findings
+	if c.opt.Live { // more are to come
+		all = slices.Clone(all)
+	}
+	arrange(all, compareFindings)
 	if len(c.pipe.lanes) == 1 {
 		return all
 	}

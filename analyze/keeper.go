@@ -125,20 +125,20 @@ func (k *keeper) list() ([]conn.Summary, []conn.Brief) {
 			all[i].CommunityID = flow.CommunityID(all[i].ID.Proto, all[i].Client.Addr, all[i].Server.Addr)
 		}
 	}
-	arrange(all)
+	arrange(all, func(a, b *conn.Summary) int { return compareIDs(a.ID, b.ID) })
 	brief := slices.Clone(k.brief)
 	slices.SortFunc(brief, func(a, b conn.Brief) int { return compareIDs(a.ID, b.ID) })
 	return all, brief
 }
 
-// arrange sorts summaries by protocol and number. Each is moved once: a sort that
-// moves a kilobyte at each step takes longer than the rest of the report.
-func arrange(all []conn.Summary) {
+// arrange sorts large things; equal ones stay in their order. Each is moved once: a
+// sort that moves a kilobyte at each step takes longer than the rest of the report.
+func arrange[T any](all []T, compare func(a, b *T) int) {
 	from := make([]int, len(all)) // by place: where its summary stands now
 	for i := range from {
 		from[i] = i
 	}
-	slices.SortFunc(from, func(a, b int) int { return compareIDs(all[a].ID, all[b].ID) })
+	slices.SortFunc(from, func(a, b int) int { return cmp.Or(compare(&all[a], &all[b]), cmp.Compare(a, b)) })
 	for i := range from {
 		if from[i] == i {
 			continue

@@ -40,14 +40,14 @@ func TestAsleep(t *testing.T) {
 	var wg sync.WaitGroup
 	for _, code := range full.schema.codes {
 		wg.Go(func() {
-			w, c := woken(finding.Code(code)), finding.Code(code)
+			w, c := woken(finding.Code(code)), full.schema.number[finding.Code(code)]
 			if len(w.wakes[c]) != len(full.wakes[c]) {
-				t.Errorf("%s wakes %d rules, want %d", c, len(w.wakes[c]), len(full.wakes[c]))
+				t.Errorf("%s wakes %d rules, want %d", code, len(w.wakes[c]), len(full.wakes[c]))
 				return
 			}
 			for i, r := range w.wakes[c] {
 				if want := full.wakes[c][i]; r.ID != want.ID || r.Pos != want.Pos || r.brief != want.brief || len(r.remedies) != len(want.remedies) {
-					t.Errorf("%s: %s at %s, want %s at %s", c, r.ID, r.Pos, want.ID, want.Pos)
+					t.Errorf("%s: %s at %s, want %s at %s", code, r.ID, r.Pos, want.ID, want.Pos)
 				}
 			}
 		})

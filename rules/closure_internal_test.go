@@ -107,7 +107,7 @@ func TestClosuresAreTheMachine(t *testing.T) {
 				sub.findings = append(sub.findings, len(in.Findings)-1)
 			}
 		}
-		v := newView(s, in)
+		v := newView(s, in, s.numbers(in))
 		v.look(sub)
 		v.blame, v.party, v.reach = "server", "server 10.0.0.1", reach{conns: k, clients: 1, failed: 2, stalled: 1.25}
 		worlds[k] = v

@@ -153,8 +153,12 @@ func (j *judge) questions() ([]question, []*subject) {
 	var list []question
 	var about []*subject
 	for i := range j.in.Findings {
+		n := j.codes[i]
+		if n < 0 {
+			continue
+		}
 		f := &j.in.Findings[i]
-		for _, r := range j.wakes[f.Code] {
+		for _, r := range j.wakes[n] {
 			sub := j.subject(r, f)
 			if sub == nil || sub.asked(r, j.total) {
 				continue
@@ -191,7 +195,7 @@ func (j *judge) hits() []*hit {
 	}
 	var next atomic.Int64
 	work := func() {
-		a := asker{machine: newMachine(), view: newView(j.Set, j.in), subjects: &j.subjects}
+		a := asker{machine: newMachine(), view: newView(j.Set, j.in, j.codes), subjects: &j.subjects}
 		for {
 			from := int(next.Add(atOnce)) - atOnce
 			if from >= len(about) {

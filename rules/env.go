@@ -24,7 +24,8 @@ func (v *view) env() map[string]any {
 		family, name := split(def.Code)
 		shared, _ := env[family].(map[string]any)
 		sheets := maps.Clone(shared)
-		sheets[name] = v.sheet[n].row(def)
+		x := v.sheet[n].whole()
+		sheets[name] = x.row(def)
 		env[family] = sheets
 	}
 	setConn(env, v.conn, v.worst)

@@ -74,7 +74,7 @@ func (j *judge) fold(hits []*hit) []diagnosis.Diagnosis {
 			cmp.Compare(y.confidence, x.confidence), cmp.Compare(x.rule.ID, y.rule.ID),
 		)
 	})
-	w := writer{machine: newMachine(), view: newView(j.Set, j.in), lang: j.opt.Lang}
+	w := writer{machine: newMachine(), view: newView(j.Set, j.in, j.codes), lang: j.opt.Lang}
 	out := make([]diagnosis.Diagnosis, 0, len(order))
 	for _, g := range curtailed(order) {
 		d, err := w.diagnosis(g)

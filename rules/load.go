@@ -26,8 +26,8 @@ type Dir struct {
 // goroutines.
 type Set struct {
 	schema  *schema
-	rules   []*Rule // sorted by id
-	wakes   map[finding.Code][]*Rule
+	rules   []*Rule   // sorted by id
+	wakes   [][]*Rule // by the number of the code
 	lints   []*Error
 	skipped []string
 	total   int     // rules that there are, read or not
@@ -93,10 +93,11 @@ func load(codes []finding.Def, dirs []Dir, quick bool) (*Set, error) {
 
 // wake notes which rules each code wakes.
 func (s *Set) wake() {
-	s.wakes = make(map[finding.Code][]*Rule)
+	s.wakes = make([][]*Rule, len(s.schema.codes))
 	for _, r := range s.rules {
 		for _, c := range r.On {
-			s.wakes[c] = append(s.wakes[c], r)
+			n := s.schema.number[c]
+			s.wakes[n] = append(s.wakes[n], r)
 		}
 	}
 }

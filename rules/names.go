@@ -125,7 +125,7 @@ func (s *schema) codeFigure(def *finding.Def, name string) (closure, bool) {
 	}
 	for _, f := range codeFacts() {
 		if f.name == name {
-			return number1(func(v *view) float64 { return f.get(&v.sheet[n]) })
+			return number1(func(v *view) float64 { x := v.sheet[n].whole(); return f.get(&x) })
 		}
 	}
 	return closure{}, false

@@ -44,6 +44,7 @@ type schema struct {
 	defs   map[finding.Code]*finding.Def
 	codes  []string             // sorted
 	number map[finding.Code]int // place in codes
+	order  []*finding.Def       // as codes
 	// families: first part of a code, and in it the rest, as names
 	families map[string]map[string]*finding.Def
 	made     map[purpose]*environment // while loading
@@ -68,6 +69,7 @@ func newSchema(defs []finding.Def) *schema {
 	s.number = make(map[finding.Code]int, len(s.codes))
 	for i, c := range s.codes {
 		s.number[finding.Code(c)] = i
+		s.order = append(s.order, s.defs[finding.Code(c)])
 	}
 	return s
 }

@@ -57,6 +57,7 @@ type subject struct {
 	brief    *conn.Brief // connection scope: the summary was forgotten
 	findings []int       // indices into the input's, ascending
 	conns    []talk
+	own      [1]talk // connection scope: conns
 	sorted   bool
 
 	first, last int      // its questions
@@ -156,26 +157,29 @@ func worstOf(list []talk) *conn.Summary {
 
 // subjects are what rules can be asked about.
 type subjects struct {
+	codes  []int32 // of the findings: their numbers in the schema; -1: unknown
 	byFlow map[flow.ID]*subject
 	byHost map[Side]map[netip.Addr]*subject
 	all    *subject
+	spare  []subject
 }
 
 // gather sorts the findings to conversations, and to hosts and everything where a
 // rule asks about these.
 func (s *subjects) gather(set *Set, in *Input) {
-	s.byFlow, s.byHost, s.all = make(map[flow.ID]*subject), make(map[Side]map[netip.Addr]*subject), &subject{first: -1}
-	ways := set.ways(in)
+	s.byFlow, s.byHost, s.all = make(map[flow.ID]*subject, len(in.Findings)), make(map[Side]map[netip.Addr]*subject), &subject{first: -1}
+	s.codes = set.numbers(in)
+	ways := set.ways(s.codes)
 	for i := range in.Findings {
 		f := &in.Findings[i]
-		if _, known := set.schema.number[f.Code]; !known {
+		if s.codes[i] < 0 {
 			continue
 		}
 		var t talk
 		if f.Flow.Valid() {
 			sub := s.byFlow[f.Flow]
 			if sub == nil {
-				sub = newSubject(f.Flow, in)
+				sub = s.newSubject(f.Flow, in)
 				s.byFlow[f.Flow] = sub
 			}
 			sub.findings = append(sub.findings, i)
@@ -200,11 +204,30 @@ func (s *subjects) gather(set *Set, in *Input) {
 	}
 }
 
+// numbers are the places of the findings' codes in the schema; -1: it has none.
+func (s *Set) numbers(in *Input) []int32 {
+	out := make([]int32, len(in.Findings))
+	for i := range in.Findings {
+		out[i] = -1
+		if n, known := s.schema.number[in.Findings[i].Code]; known {
+			out[i] = int32(n) //nolint:gosec // some hundred codes
+		}
+	}
+	return out
+}
+
 // newSubject is a conversation as a subject.
-func newSubject(id flow.ID, in *Input) *subject {
-	sub := &subject{id: id, first: -1}
+func (s *subjects) newSubject(id flow.ID, in *Input) *subject {
+	const atOnce = 64
+	if len(s.spare) == 0 {
+		s.spare = make([]subject, atOnce)
+	}
+	sub := &s.spare[0]
+	s.spare = s.spare[1:]
+	sub.id, sub.first = id, -1
 	if c := in.Connection(id); c != nil {
-		sub.conns = []talk{{sum: c}}
+		sub.own[0].sum = c
+		sub.conns = sub.own[:]
 		return sub
 	}
 	if in.Forgotten == nil {
@@ -213,7 +236,8 @@ func newSubject(id flow.ID, in *Input) *subject {
 	if b, forgotten := in.Forgotten(id); forgotten {
 		sub.brief = &b
 		if b.Server.IsValid() {
-			sub.conns = []talk{{brief: sub.brief}}
+			sub.own[0].brief = sub.brief
+			sub.conns = sub.own[:]
 		}
 	}
 	return sub
@@ -226,16 +250,15 @@ type ways struct {
 }
 
 // ways tells which of them the rules ask for that the findings wake.
-func (s *Set) ways(in *Input) ways {
+func (s *Set) ways(codes []int32) ways {
 	var w ways
 	seen := make([]bool, len(s.schema.codes))
-	for i := range in.Findings {
-		n, known := s.schema.number[in.Findings[i].Code]
-		if !known || seen[n] {
+	for _, n := range codes {
+		if n < 0 || seen[n] {
 			continue
 		}
 		seen[n] = true
-		for _, r := range s.wakes[in.Findings[i].Code] {
+		for _, r := range s.wakes[n] {
 			switch {
 			case r.Scope == Capture:
 				w.all = true

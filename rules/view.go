@@ -18,6 +18,7 @@ type view struct {
 	worst *conn.Exchange // of conn
 	conns []talk
 	sub   subjectFacts
+	codes []int32 // of the input's findings
 	sheet []sheet // by the number of the code
 	dirty []int   // those that are not empty
 	reach reach
@@ -32,14 +33,15 @@ type view struct {
 
 // sheet is the figures of all findings of one code that a subject has, joined.
 type sheet struct {
+	only                          *finding.Finding // while there is one, as mostly: the rest is empty
 	count, flows, hosts, findings float64
 	first, last                   uint64
 	start, end                    int64
 	values                        []finding.Value // by metric; shorter: zeros
 }
 
-func newView(s *Set, in *Input) *view {
-	v := &view{set: s, in: in, sheet: make([]sheet, len(s.schema.codes))}
+func newView(s *Set, in *Input, codes []int32) *view {
+	v := &view{set: s, in: in, codes: codes, sheet: make([]sheet, len(s.schema.codes))}
 	v.conn, v.worst = &v.none, &v.idle
 	return v
 }
@@ -86,17 +88,31 @@ func (v *view) about(c *conn.Summary) {
 // fill joins the figures of a subject's findings by code.
 func (v *view) fill(sub *subject) {
 	for _, i := range sub.findings {
-		f := &v.in.Findings[i]
-		n, known := v.set.schema.number[f.Code]
-		if !known {
-			continue
-		}
-		x := &v.sheet[n]
-		if x.findings == 0 {
+		n := int(v.codes[i])
+		x, f, def := &v.sheet[n], &v.in.Findings[i], v.set.schema.order[n]
+		switch {
+		case x.only != nil:
+			x.join(x.only, def)
+			x.only = nil
+			x.join(f, def)
+		case x.findings > 0:
+			x.join(f, def)
+		default:
+			x.only = f
 			v.dirty = append(v.dirty, n)
 		}
-		x.join(f, v.set.schema.defs[f.Code])
 	}
+}
+
+// whole is the sheet with all its figures, for reading only.
+func (x *sheet) whole() sheet {
+	if x.only == nil {
+		return *x
+	}
+	var out sheet
+	out.join(x.only, &finding.Def{})
+	out.values = x.only.Values
+	return out
 }
 
 // join adds a finding.
@@ -124,16 +140,28 @@ func (x *sheet) join(f *finding.Finding, def *finding.Def) {
 	}
 }
 
+// value is a figure by its place among the code's metrics; nil: it has none.
+func (x *sheet) value(i int) *finding.Value {
+	values := x.values
+	if x.only != nil {
+		values = x.only.Values
+	}
+	if i < len(values) {
+		return &values[i]
+	}
+	return nil
+}
+
 func (x *sheet) num(i int) float64 {
-	if i < len(x.values) {
-		return x.values[i].Num
+	if v := x.value(i); v != nil {
+		return v.Num
 	}
 	return 0
 }
 
 func (x *sheet) text(i int) string {
-	if i < len(x.values) {
-		return x.values[i].Text
+	if v := x.value(i); v != nil {
+		return v.Text
 	}
 	return ""
 }

@@ -78,7 +78,7 @@ type assembler struct {
 	res   *analyze.Result
 	codes []finding.Def
 	defs  map[finding.Code]*finding.Def
-	said  int // diagnoses of the rules, shown or not
+	said  int                            // diagnoses of the rules, shown or not
 	conns map[flow.ID]*report.Connection // that were named before; nil: of those that are seen none is kept
 }
 
