@@ -74,6 +74,8 @@ type Scope struct {
 	Conv       uint32         // the lane's number of the conversation, for the sink; 0: none
 	Copy       bool           // Duplicate
 	Out        Sink
+
+	exchange conn.Exchange // at hand: so that those who hand one over allocate none
 }
 
 // Facts is what analyzers found out about their conversation; it ends up in its
@@ -156,7 +158,10 @@ func (s *Scope) Count(c Counter, key string) { s.Out.Count(c, key, 1) }
 
 // Exchange hands over one finished (or given up) request and response; the
 // ledger of its time is made by the receiver.
-func (s *Scope) Exchange(x *conn.Exchange) { s.Out.Exchange(s, x) }
+func (s *Scope) Exchange(x *conn.Exchange) {
+	s.exchange = *x
+	s.Out.Exchange(s, &s.exchange)
+}
 
 // Publish tells the correlators a fact. The body must not alias b.
 func (s *Scope) Publish(body any) { s.Out.Publish(s, body) }

@@ -38,7 +38,8 @@ type query struct {
 	answers  uint16 // got
 	client   netip.AddrPort
 	resolver netip.AddrPort
-	name     string
+	label    string // type and name
+	name     string // the second part of it
 	first    int64
 	last     int64 // sent again
 	frame    uint64
@@ -50,7 +51,7 @@ type query struct {
 	ttl    uint8  // IP TTL of the first answer
 	digest uint64
 	at     int64
-	told   string // the first answer, for a contradiction
+	addrs  []netip.Addr // of the first answer, for a contradiction
 }
 
 // analyzer is one conversation with a resolver.
@@ -195,12 +196,14 @@ func (a *analyzer) query(s *proto.Scope, m *message, client, resolver netip.Addr
 		return
 	}
 	a.room(s)
+	typ := typeName(m.qtype)
+	label := typ + " " + string(m.name())
 	a.queries = append(a.queries, query{
 		id: m.id, typ: m.qtype, times: 1, client: client, resolver: resolver,
-		name: string(m.name()), first: began, last: s.Now(), frame: beganFrame, lastSent: s.Frame(), bytes: size,
+		label: label, name: label[len(typ)+1:], first: began, last: s.Now(), frame: beganFrame, lastSent: s.Frame(), bytes: size,
 	})
 	q := &a.queries[len(a.queries)-1]
-	s.Publish(&Asked{Client: client, Resolver: resolver, Name: q.name, Type: typeName(q.typ)})
+	s.Publish(&Asked{Client: client, Resolver: resolver, Name: q.name, Type: typ})
 }
 
 // room makes place for one query: the oldest is forgotten.
@@ -240,20 +243,17 @@ func (a *analyzer) response(s *proto.Scope, m *message, client, resolver netip.A
 		return
 	}
 	q.rcode, q.cut, q.digest, q.at = m.rcode, m.truncated(), m.digest, s.Now()
-	q.told = ""
 	if p := s.Packet(); p != nil {
 		q.ttl = p.TTL
-	}
-	if !a.stream {
-		q.told = m.describe()
 	}
 	took := max(s.Now()-q.first, 0)
 	judge(s, m, q.name, took, q.times > 1 && s.Now()-q.last < soon)
 	l := a.lookup(m, q.name, client, resolver)
+	q.addrs = l.Addrs
 	l.QuerySeen, l.QueryFrame, l.QueryTime, l.Waited, l.Queries = true, q.frame, q.first, took, uint32(q.times)
 	s.Publish(l)
 	s.Exchange(&conn.Exchange{
-		Protocol: s.Facts.App, Label: typeName(q.typ) + " " + q.name, Code: rcodeName(m.rcode),
+		Protocol: s.Facts.App, Label: q.label, Code: rcodeName(m.rcode),
 		Failed: failed(m.rcode), Complete: true,
 		ReqStart: q.first, ReqEnd: q.first, ReqFrame: q.frame, ReqLast: q.frame, ReqBytes: q.bytes,
 		RespStart: began, RespFrame: beganFrame, RespEnd: s.Now(), RespLast: s.Frame(), RespBytes: size,
@@ -301,7 +301,7 @@ func (a *analyzer) again(s *proto.Scope, m *message, q *query) {
 		ttl = p.TTL
 	}
 	s.Report(DifferentAnswers, finding.Text(q.name), finding.Text(typeName(q.typ)),
-		finding.Text(q.told), finding.Text(m.describe()), finding.Num(float64(s.Now()-q.at)/ms),
+		finding.Text(describe(q.rcode, q.addrs)), finding.Text(describe(m.rcode, m.addrBuf[:m.addrs])), finding.Num(float64(s.Now()-q.at)/ms),
 		finding.Num(q.ttl), finding.Num(ttl))
 }
 
@@ -329,7 +329,7 @@ func (a *analyzer) forget(s *proto.Scope, q *query, now int64) {
 		QueryFrame: q.frame, QueryTime: q.first, Waited: waited, Queries: uint32(q.times),
 	})
 	at.Exchange(&conn.Exchange{
-		Protocol: "dns", Label: typeName(q.typ) + " " + q.name, Failed: true,
+		Protocol: "dns", Label: q.label, Failed: true,
 		ReqStart: q.first, ReqEnd: q.first, ReqFrame: q.frame, ReqLast: q.frame, ReqBytes: q.bytes,
 	})
 }
@@ -349,22 +349,22 @@ func (a *analyzer) lookup(m *message, name string, client, resolver netip.AddrPo
 }
 
 // describe writes an answer for the report: its addresses, or its code.
-func (m *message) describe() string {
-	if m.rcode != rcodeOK {
-		return rcodeName(m.rcode)
+func describe(rcode uint16, addrs []netip.Addr) string {
+	if rcode != rcodeOK {
+		return rcodeName(rcode)
 	}
-	if m.addrs == 0 {
+	if len(addrs) == 0 {
 		return "no address"
 	}
 	const enough = 4
 	var b strings.Builder
-	for i, a := range m.addrBuf[:min(m.addrs, enough)] {
+	for i, a := range addrs[:min(len(addrs), enough)] {
 		if i > 0 {
 			b.WriteByte(' ')
 		}
 		b.WriteString(a.String())
 	}
-	if m.addrs > enough {
+	if len(addrs) > enough {
 		b.WriteString(" ...")
 	}
 	return b.String()

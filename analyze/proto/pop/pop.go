@@ -65,14 +65,16 @@ func newAnalyzer() proto.Analyzer { return &analyzer{book: ask.Book{Protocol: na
 // +OK, and share commands with it.
 func probe(dir flow.Dir, b []byte) proto.Verdict {
 	if dir == flow.ToServer {
-		switch string(verb(b)) {
-		case "APOP", "CAPA", "UIDL":
+		if word := verb(b); bytes.EqualFold(word, []byte("APOP")) || bytes.EqualFold(word, []byte("CAPA")) || bytes.EqualFold(word, []byte("UIDL")) {
 			return proto.Likely
 		}
 		return proto.No
 	}
+	if !bytes.HasPrefix(b, []byte(fine)) {
+		return proto.No
+	}
 	line, _, _ := bytes.Cut(b, []byte{'\n'})
-	if !bytes.HasPrefix(b, []byte(fine)) || !bytes.Contains(bytes.ToUpper(line), []byte("POP")) && !timestamp(line) {
+	if !bytes.Contains(bytes.ToUpper(line), []byte("POP")) && !timestamp(line) {
 		return proto.No
 	}
 	return proto.Certain
@@ -87,14 +89,14 @@ func timestamp(line []byte) bool {
 
 func verb(b []byte) []byte {
 	word, _, _ := bytes.Cut(bytes.TrimRight(b[:min(len(b), 6)], "\r\n"), []byte{' '})
-	return bytes.ToUpper(word)
+	return word
 }
 
 func probePort(dir flow.Dir, b []byte) proto.Verdict {
 	if dir == flow.ToServer {
 		// The server speaks first; from the middle of a session on, only a
 		// command is one of this protocol: others answer +OK too.
-		switch string(verb(b)) {
+		switch string(bytes.ToUpper(verb(b))) {
 		case "USER", "PASS", "APOP", "AUTH", "CAPA", "STLS", "STAT", "LIST", "RETR", "DELE", "NOOP", "RSET", "QUIT", "TOP", "UIDL", "UTF8":
 			return proto.NeedMore
 		}

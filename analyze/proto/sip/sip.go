@@ -60,8 +60,8 @@ const (
 	sdp  = "sdp"
 )
 
-func methods() []string {
-	return []string{"INVITE ", "REGISTER ", "OPTIONS ", "ACK ", "BYE ", "CANCEL ", "SUBSCRIBE ", "NOTIFY ", "PUBLISH ", "INFO ", "REFER ", "MESSAGE ", "UPDATE ", "PRACK "}
+func methods() [14]string {
+	return [...]string{"INVITE ", "REGISTER ", "OPTIONS ", "ACK ", "BYE ", "CANCEL ", "SUBSCRIBE ", "NOTIFY ", "PUBLISH ", "INFO ", "REFER ", "MESSAGE ", "UPDATE ", "PRACK "}
 }
 
 const answerLine = "SIP/2.0 "

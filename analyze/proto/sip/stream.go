@@ -30,12 +30,24 @@ func probeStream(dir flow.Dir, b []byte) proto.Verdict {
 
 // begins reports whether a first line may become one of this protocol.
 func begins(b []byte) bool {
-	for _, m := range append(methods(), answerLine) {
-		if n := min(len(b), len(m)); string(b[:n]) == m[:n] {
+	if starts(b, answerLine) {
+		return true
+	}
+	if len(b) > 0 && (b[0] < 'A' || b[0] > 'Z') {
+		return false
+	}
+	for _, m := range methods() {
+		if starts(b, m) {
 			return true
 		}
 	}
 	return false
+}
+
+// starts reports whether as much of a text is there as b is long.
+func starts(b []byte, text string) bool {
+	n := min(len(b), len(text))
+	return string(b[:n]) == text[:n]
 }
 
 // stream puts messages together that follow one another without a mark: each has
