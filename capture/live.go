@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -81,6 +82,8 @@ type Live struct {
 	taps  chan *packet.Batch
 	wake  *waker
 	begun bool
+	begin chan struct{} // closed when reading begins
+	ready sync.WaitGroup
 	group sync.WaitGroup
 
 	// Of the reading goroutine.
@@ -153,7 +156,19 @@ func (l *Live) start() {
 			}
 		})
 	}
-	l.group.Go(l.read)
+	close(l.begin)
+}
+
+// reader waits on a thread of its own until reading begins. The thread is put
+// before others while that is still permitted: it takes little time, and what it
+// does not take in time is lost.
+func (l *Live) reader() {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer prefer()()
+	l.ready.Done()
+	<-l.begin
+	l.read()
 }
 
 func (l *Live) tap(b *packet.Batch) {
@@ -177,12 +192,14 @@ func (l *Live) Stop() { l.wake.stop() }
 // handled: reading is woken, not interrupted.
 func (l *Live) Close() error {
 	l.wake.stop()
-	if l.begun {
-		for b := range l.out {
-			b.Release()
-		}
-		l.group.Wait()
+	if !l.begun {
+		l.begun = true
+		l.start() // it ends at once
 	}
+	for b := range l.out {
+		b.Release()
+	}
+	l.group.Wait()
 	for _, p := range l.ports {
 		p.close()
 	}

@@ -2,7 +2,6 @@ package capture
 
 import (
 	"errors"
-	"net"
 	"strconv"
 	"strings"
 )
@@ -41,22 +40,23 @@ func (l *Live) look() {
 		if p.name == AnyInterface {
 			continue
 		}
-		found, err := net.InterfaceByName(p.name)
+		index, up, err := lookUp(p.name)
 		switch {
-		case p.returned != 0 && (err != nil || found.Index != p.returned):
+		case err != nil: // the next look may tell
+		case p.returned != 0 && index != p.returned:
 			p.returned = 0
 			_ = l.listen() // the frames of an interface that is gone do not come either way
 			l.notify(Notice{Interface: p.name, Text: p.name + ": the interface disappeared; waiting for it to come back", Lost: true})
-		case err != nil:
+		case index == 0:
 			if !p.gone { // libpcap reports it with the next read, if at all
 				l.lose(p, errDisappeared)
 			}
-		case p.gone && p.returned == 0 && found.Flags&net.FlagUp != 0:
-			l.comeBack(p, found.Index)
-		case !p.gone && found.Flags&net.FlagUp == 0 && !p.down:
+		case p.gone && p.returned == 0 && up:
+			l.comeBack(p, index)
+		case !p.gone && !up && !p.down:
 			p.down = true
 			l.notify(Notice{Interface: p.name, Text: p.name + ": the interface is down; waiting for it to come up", Lost: true})
-		case !p.gone && found.Flags&net.FlagUp != 0 && p.down:
+		case !p.gone && up && p.down:
 			p.down = false
 			l.notify(Notice{Interface: p.name, Text: p.name + ": the interface is up again"})
 		}

@@ -41,7 +41,7 @@ func OpenLive(_ context.Context, opt LiveOptions) (*Live, error) {
 	defaults(&opt)
 	l := &Live{
 		opt: opt, pool: packet.NewPool(opt.Batches, opt.BatchBytes), out: make(chan *packet.Batch, opt.Batches),
-		info: Info{Kind: KindLive, Names: opt.Interfaces},
+		info: Info{Kind: KindLive, Names: opt.Interfaces}, begin: make(chan struct{}),
 	}
 	if opt.Tap != nil {
 		l.only = packet.NewPool(recordBatches, opt.BatchBytes)
@@ -51,6 +51,9 @@ func OpenLive(_ context.Context, opt LiveOptions) (*Live, error) {
 	if l.wake, err = newWaker(); err != nil {
 		return nil, fmt.Errorf("open interfaces: %w", err)
 	}
+	l.ready.Add(1)
+	l.group.Go(l.reader)
+	l.ready.Wait()
 	if err := l.open(); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package capture
+
+func prefer() (restore func()) { return func() {} }
