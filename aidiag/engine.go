@@ -28,7 +28,7 @@ import (
 type Deps struct {
 	Defs    []finding.Def         // all codes, so that figures have names
 	Causes  []string              // names of causes that everybody has, besides those of the prompts
-	Lang    string                // "en" or "zh": of the answers
+	Lang    string                // "en" or "zh": of the answers and the lines
 	Getenv  func(string) string   // nil: an empty environment
 	Log     *slog.Logger          // nil: none; one debug line an attempt, no prompt, no answer, no key
 	Observe func(Event)           // one line for the screen; must not block; nil: none

@@ -161,12 +161,22 @@ func TestFailoverBenchS15(t *testing.T) {
 	}
 }
 
-// TestShouldRetryIsHonoured: a provider that says no is not asked twice.
+// TestShouldRetryIsHonoured: a provider that says no is not asked twice, and one
+// that says yes is, once.
 func TestShouldRetryIsHonoured(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, faulttest.Error(500, "", "", "", "X-Should-Retry: false"))
-	if path, _, _ := w.path(ask(t, w.run(), testCase("D1")).Decisions); path != "A1 B1" {
-		t.Errorf("path %s", path)
+	for _, c := range []struct {
+		faults []faulttest.Fault
+		path   string
+	}{
+		{one(faulttest.Error(500, "", "", "", "X-Should-Retry: false")), "A1 B1"},
+		{[]faulttest.Fault{faulttest.Error(400, "", "", "", "X-Should-Retry: true"), faulttest.Healthy()}, "A1 A1"},
+		{one(faulttest.Error(400, "", "", "", "X-Should-Retry: true")), "A1 A1"},
+	} {
+		w := newWorld(t, c.faults...)
+		if path, _, _ := w.path(ask(t, w.run(), testCase("D1")).Decisions); path != c.path {
+			t.Errorf("path %s, want %s", path, c.path)
+		}
 	}
 }
 

@@ -312,7 +312,7 @@ func (e *Endpoint) failure(ctx, attempt context.Context, x *exchange, err error)
 		err = errors.Join(x.fault, err)
 	}
 	a := &AttemptError{
-		Class: classify(ctx, attempt, x, err), Status: x.status, RetryAfter: x.retryAfter, NoStream: x.jsonStream, NoRetry: x.noRetry, Err: err,
+		Class: classify(ctx, attempt, x, err), Status: x.status, RetryAfter: x.retryAfter, NoStream: x.jsonStream, NoRetry: x.noRetry, Retry: x.retry, Err: err,
 	}
 	if inner, ok := errors.AsType[*AttemptError](err); ok {
 		a.Code = inner.Code

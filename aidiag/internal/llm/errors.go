@@ -89,6 +89,7 @@ type AttemptError struct {
 	Message    string        // at most 200 bytes, keys masked
 	RetryAfter time.Duration // 0: none given
 	NoRetry    bool          // the provider said so (x-should-retry: false)
+	Retry      bool          // the provider said so (x-should-retry: true)
 	NoStream   bool          // the endpoint answered a stream request with JSON
 	Err        error         // for errors.Is/As only; never printed: may quote a body
 }

@@ -42,6 +42,7 @@ type exchange struct {
 	requestID  string
 	retryAfter time.Duration
 	noRetry    bool // x-should-retry: false
+	retry      bool // x-should-retry: true
 	ttfb       time.Duration
 	bytesIn    int64
 	errorBody  []byte // of a status of 400 or more, at most maxErrorBody
@@ -114,7 +115,8 @@ func (x *exchange) header(resp *http.Response) {
 		}
 	}
 	x.retryAfter = retryAfter(resp.Header, time.Now())
-	x.noRetry = strings.EqualFold(resp.Header.Get("X-Should-Retry"), "false")
+	should := resp.Header.Get("X-Should-Retry")
+	x.noRetry, x.retry = strings.EqualFold(should, "false"), strings.EqualFold(should, "true")
 }
 
 // scrubID keeps an id that is one, at most 64 bytes.

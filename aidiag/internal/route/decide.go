@@ -52,6 +52,9 @@ func (c *asking) decide(ctx context.Context, a *attempt) (Next, time.Duration) {
 			c.downgraded = true
 			return RetrySame, 0
 		}
+		if a.fault.Retry && a.tries == 1 && c.retry(a) {
+			return RetrySame, c.fits(ctx, c.backoff(a))
+		}
 		return Rules, 0
 	case llm.TooLarge:
 		return c.tooLarge(a), 0
