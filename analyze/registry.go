@@ -165,6 +165,7 @@ func Correlators() []correlate.Spec {
 		correlate.Paths(),
 		correlate.Redirects(),
 		correlate.Retries(),
+		correlate.Reuse(),
 		correlate.Scan(),
 		correlate.Storm(),
 		correlate.Tunnels(),

@@ -16,6 +16,10 @@ import (
 // connections can be found.
 type Redirect = web.Redirect
 
+// Closes is the fact that tells who wants no further request on the connection:
+// client or server, whoever said so first.
+const Closes = "http.closes"
+
 // Attempt is published for requests that may be repeated on other connections.
 type Attempt = web.Attempt
 
@@ -156,8 +160,14 @@ func (a *analyzer) begin(s *proto.Scope, dir flow.Dir, h *head) {
 		s.Malformed("HTTP Content-Length that is no number")
 	}
 	if dir == flow.ToServer {
+		if h.closes() {
+			s.Attr(Closes, "client")
+		}
 		a.request(s, h)
 		return
+	}
+	if h.closes() && h.status >= 200 {
+		s.Attr(Closes, "server")
 	}
 	a.response(s, h)
 }

@@ -26,7 +26,7 @@ type head struct {
 	auth, challenge                        []byte
 	length                                 int64 // -1: not told
 	chunked                                bool
-	closing                                bool
+	closing, keeping                       bool // Connection: close, keep-alive
 	expect                                 bool
 	bad                                    bool // a field that cannot be
 }
@@ -140,6 +140,7 @@ func (h *head) field(line []byte) {
 		switch {
 		case is("connection"):
 			h.closing = h.closing || hasToken(value, "close")
+			h.keeping = h.keeping || hasToken(value, "keep-alive")
 		case is("user-agent"):
 			h.agent = value
 		}
@@ -190,6 +191,13 @@ func hasToken(list []byte, token string) bool {
 		}
 	}
 	return false
+}
+
+// closes reports whether who sent this wants no further message on the connection
+// (RFC 9112, 9.3).
+func (h *head) closes() bool {
+	const persistent = '1' // since HTTP/1.1
+	return h.closing || h.minor < persistent && !h.keeping
 }
 
 // bytes is the length of the head.

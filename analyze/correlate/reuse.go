@@ -1,0 +1,106 @@
+package correlate
+
+import (
+	"net/netip"
+
+	"netwhy/analyze/conn"
+	"netwhy/analyze/finding"
+	"netwhy/analyze/flow"
+	"netwhy/analyze/proto"
+	"netwhy/analyze/proto/http"
+)
+
+// NoReuse is the code of connections that carry one request each.
+const NoReuse finding.Code = "http.no-keep-alive"
+
+const (
+	maxServed = 1 << 12 // pairs of client and service
+	// A browser opens six connections to a host at once (HTTP/1.1): more, each for
+	// one request, are made because none may be used again.
+	singleLeast = 10
+	// What is lost is a round trip for each: people notice a second.
+	setupLeast = second
+)
+
+// Reuse finds services whose connections are closed after one request.
+func Reuse() Spec {
+	return Spec{
+		Name: "reuse", Doc: "HTTP connections that are not used again (RFC 9112, 9.3)",
+		New: func() Correlator { return &reuse{index: map[served]int{}} },
+		Codes: []finding.Def{{
+			Code: NoReuse, Severity: finding.Info,
+			Doc: "A client opened ten connections or more to one service for one request each, because one of the two said that the connection is not to be used again (Connection: close, or HTTP/1.0), and one second or more went into opening them.",
+			Metrics: []finding.Metric{
+				{Name: "server", Text: true, Doc: "address and port of the service"},
+				{Name: "connections", Doc: "with one request each"},
+				{Name: "setup_seconds", Doc: "that opening them took, all together"},
+				{Name: "by_server", Doc: "how many of them the server wanted closed; the client the others"},
+			},
+		}},
+	}
+}
+
+// served is a client and a service.
+type served struct {
+	client netip.Addr
+	server netip.AddrPort
+}
+
+// singles are the connections of a pair that carried one request.
+type singles struct {
+	served
+	flow     flow.ID
+	n        int
+	setup    int64
+	byServer int
+	ev       evidence
+}
+
+type reuse struct {
+	index map[served]int
+	all   []singles // in the order in which they came up
+}
+
+// Event implements Correlator.
+func (*reuse) Event(*Out, *proto.Event) {}
+
+// Conn implements Correlator.
+func (r *reuse) Conn(_ *Out, s *conn.Summary) {
+	closer := s.Attr[http.Closes]
+	if closer == "" || s.Exchanges != 1 || s.Handshake <= 0 {
+		return
+	}
+	k := served{s.Client.Addr.Addr(), s.Server.Addr}
+	i, ok := r.index[k]
+	if !ok {
+		if len(r.all) >= maxServed {
+			return
+		}
+		i = len(r.all)
+		r.index[k] = i
+		r.all = append(r.all, singles{served: k, flow: s.ID})
+	}
+	x := &r.all[i]
+	x.n++
+	x.setup += s.Handshake
+	if closer == "server" {
+		x.byServer++
+	}
+	x.ev.add(s.First, s.Start, s.Start)
+}
+
+// End implements Correlator.
+func (r *reuse) End(o *Out) {
+	for i := range r.all {
+		x := &r.all[i]
+		if x.n < singleLeast || x.setup < setupLeast {
+			continue
+		}
+		o.Emit(finding.Finding{
+			Code: NoReuse, Severity: finding.Info, Flow: x.flow, Evidence: x.ev.done(),
+			Values: []finding.Value{
+				finding.Text(x.server.String()), finding.Num(x.n), finding.Num(float64(x.setup) / float64(second)), finding.Num(x.byServer),
+			},
+		})
+	}
+}
