@@ -30,6 +30,9 @@ type keeper struct {
 
 func newKeeper(most int) *keeper { return &keeper{most: most} }
 
+// leastSlab is the number of summaries that there is room for at first.
+const leastSlab = 16
+
 // maxBriefs bounds the conversations kept in short: each finding has one at most.
 const maxBriefs = MaxFindings
 
@@ -74,6 +77,9 @@ func (k *keeper) add(s *conn.Summary, of said) {
 		}
 	}
 	if len(k.rest) < k.most {
+		if n := len(k.slab); n == cap(k.slab) { // append would grow by quarters, and copy it all five times
+			k.slab = slices.Grow(k.slab, min(max(n, leastSlab), k.most-n))
+		}
 		k.slab, k.rest = append(k.slab, *s), append(k.rest, w)
 		if len(k.rest) == k.most {
 			for i := k.most / 2; i >= 0; i-- {

@@ -29,8 +29,8 @@ func (v *view) env() map[string]any {
 		env[family] = sheets
 	}
 	setConn(env, v.conn, v.worst)
-	if v.conns != nil {
-		setFigures(env, v.conns)
+	if v.sub.talks != nil {
+		setFigures(env, v.sub.talks)
 	}
 	env[nameHost], env[nameConns] = row(hostFacts(), &v.sub), row(connsFacts(), &v.sub)
 	env[nameCulprit], env[nameParty], env[nameReach] = v.blame, v.party, row(reachFacts(), &v.reach)

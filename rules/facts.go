@@ -186,9 +186,20 @@ const (
 
 // subjectFacts is host.* (host scope) and conns.* (host and capture scope).
 type subjectFacts struct {
-	addr                    netip.Addr
-	conns                   float64
-	clients, servers, ports float64
+	addr  netip.Addr
+	talks []talk
+}
+
+// different counts what conversations have of something.
+func different[T comparable](talks []talk, of func(talk) T) float64 {
+	if len(talks) <= 1 {
+		return float64(len(talks))
+	}
+	seen := make(map[T]struct{}, len(talks))
+	for _, t := range talks {
+		seen[of(t)] = struct{}{}
+	}
+	return float64(len(seen))
 }
 
 func hostFacts() []fact[subjectFacts] {
@@ -205,10 +216,16 @@ func hostFacts() []fact[subjectFacts] {
 
 func connsFacts() []fact[subjectFacts] {
 	return []fact[subjectFacts]{
-		{"count", "conversations concerned", func(s *subjectFacts) any { return s.conns }},
-		{nameClients, "different client addresses", func(s *subjectFacts) any { return s.clients }},
-		{nameServers, "different server addresses", func(s *subjectFacts) any { return s.servers }},
-		{"ports", "different server ports", func(s *subjectFacts) any { return s.ports }},
+		{"count", "conversations concerned", func(s *subjectFacts) any { return float64(len(s.talks)) }},
+		{nameClients, "different client addresses", func(s *subjectFacts) any {
+			return different(s.talks, func(t talk) netip.Addr { return t.client().Addr() })
+		}},
+		{nameServers, "different server addresses", func(s *subjectFacts) any {
+			return different(s.talks, func(t talk) netip.Addr { return t.server().Addr() })
+		}},
+		{"ports", "different server ports", func(s *subjectFacts) any {
+			return different(s.talks, func(t talk) uint16 { return t.server().Port() })
+		}},
 	}
 }
 

@@ -105,7 +105,7 @@ func across[T any](facts []fact[T], name string, part func(*conn.Summary) *T, jo
 	if _, text := facts[i].get(&zero).(string); text {
 		return closure{}, false
 	}
-	return number1(func(v *view) float64 { return fold(facts[i], v.conns, part, join) })
+	return number1(func(v *view) float64 { return fold(facts[i], v.sub.talks, part, join) })
 }
 
 // codeFigure reads a figure of a code's findings.

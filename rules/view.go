@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"net/netip"
 	"strings"
 
 	"netwhy/analyze/conn"
@@ -16,7 +15,6 @@ type view struct {
 	seen  *subject       // that it shows
 	conn  *conn.Summary  // of the subject, or the worst of its conversations
 	worst *conn.Exchange // of conn
-	conns []talk
 	sub   subjectFacts
 	codes []int32 // of the input's findings
 	sheet []sheet // by the number of the code
@@ -58,7 +56,7 @@ func (v *view) look(sub *subject) {
 	}
 	v.dirty, v.made = v.dirty[:0], nil
 	v.fill(sub)
-	v.conn, v.worst, v.conns, v.sub = &v.none, &v.idle, nil, subjectFacts{}
+	v.conn, v.worst, v.sub = &v.none, &v.idle, subjectFacts{}
 	if sub.id.Valid() {
 		if len(sub.conns) > 0 {
 			v.about(sub.conns[0].summary(&v.room))
@@ -66,16 +64,10 @@ func (v *view) look(sub *subject) {
 		return
 	}
 	sub.unique()
-	v.conns = sub.conns
 	if c := worstOf(sub.conns); c != nil {
 		v.about(c)
 	}
-	v.sub = subjectFacts{addr: sub.addr, conns: float64(len(sub.conns))}
-	clients, servers, ports := map[netip.Addr]struct{}{}, map[netip.Addr]struct{}{}, map[uint16]struct{}{}
-	for _, t := range sub.conns {
-		clients[t.client().Addr()], servers[t.server().Addr()], ports[t.server().Port()] = struct{}{}, struct{}{}, struct{}{}
-	}
-	v.sub.clients, v.sub.servers, v.sub.ports = float64(len(clients)), float64(len(servers)), float64(len(ports))
+	v.sub = subjectFacts{addr: sub.addr, talks: sub.conns}
 }
 
 func (v *view) about(c *conn.Summary) {
