@@ -128,6 +128,13 @@ func TestInABrowser(t *testing.T) {
 		if after := eval[string](t, ctx, `getComputedStyle(document.body).backgroundColor`); after == before {
 			t.Errorf("the background stays %s", after)
 		}
+		paper := `getComputedStyle(document.body).backgroundColor + " " + [...document.querySelectorAll(".uplot")].every((u) => u.offsetWidth > 0 && u.offsetWidth <= 640)`
+		if s := eval[string](t, ctx, `dispatchEvent(new Event("beforeprint")) && `+paper); s != "rgb(255, 255, 255) true" {
+			t.Errorf("on paper: %s", s)
+		}
+		if s := eval[string](t, ctx, `dispatchEvent(new Event("afterprint")) && document.documentElement.dataset.paper || "gone"`); s != "gone" {
+			t.Error("the page stays as on paper")
+		}
 		if eval[bool](t, ctx, `document.documentElement.scrollWidth > document.documentElement.clientWidth`) {
 			t.Error("the page is wider than its window")
 		}

@@ -93,7 +93,7 @@ func (g *page) ladder(d *report.Diagnosis) (template.HTML, []ladderRow) {
 		}
 		row := ladderRow{
 			Frame: e.Number, At: seconds(report.Seconds(e.Time - list[0].Time)), From: terminal.Printable(e.From), To: terminal.Printable(e.To),
-			What: terminal.Printable(what(e)), Proof: g.proves(d, e.Number), Bad: bad(e),
+			What: terminal.Printable(g.what(e)), Proof: g.proves(d, e.Number), Bad: bad(e),
 		}
 		rows = append(rows, row)
 		class := "msg"
@@ -192,7 +192,7 @@ func host(s string) string {
 	return s
 }
 
-func what(e *trace.Exhibit) string {
+func (g *page) what(e *trace.Exhibit) string {
 	var s strings.Builder
 	s.WriteString(e.Label)
 	if e.Len > 0 {
@@ -200,7 +200,7 @@ func what(e *trace.Exhibit) string {
 	}
 	for i, name := range tcp.CounterNames {
 		if m := tcp.Marks(1) << i; e.Marks.Has(m) && m != tcp.Reset {
-			s.WriteString(", " + strings.ReplaceAll(name, "_", " "))
+			s.WriteString(", " + strings.ReplaceAll(g.words.Value("mark", name), "_", " "))
 		}
 	}
 	return s.String()

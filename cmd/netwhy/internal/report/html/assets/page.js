@@ -38,9 +38,10 @@
   // Tables: sorted and filtered as data, drawn a page at a time.
   const tables = {};
   const isID = /^[FD][0-9]+$/;
+  const kinds = { figures: "long", name: "long", client: "wrap", server: "wrap", where: "wrap", frames: "wrap", community: "wrap", ja4: "wrap" };
 
   const cell = (value, col) => {
-    const td = el("td", { class: col.number ? "num" : (col.key === "figures" || col.key === "name" ? "long" : undefined) });
+    const td = el("td", { class: col.number ? "num" : kinds[col.key] });
     if (col.key === "diagnosis") {
       String(value).split(" ").filter((id) => isID.test(id)).forEach((id, i) => { if (i) td.append(" "); td.append(el("a", { href: "#" + id }, id)); });
     } else if (col.key === "id") {
@@ -151,7 +152,7 @@
     if (columns[0].length === 0 || !columns.slice(1).some((c) => c.some((v) => v != null && v !== 0))) return;
     const holder = el("div", { role: "img", "aria-label": title + ": " + series.map((s) => s.label).join(", ") });
     box.append(el("section", { class: "chart" }, el("h4", {}, title, el("span", { class: "hint" }, words.zoom)), holder));
-    const width = () => Math.max(280, holder.clientWidth || box.clientWidth - 20);
+    const width = () => root.dataset.paper ? (box.className === "small" ? 190 : 630) : Math.max(280, holder.clientWidth || box.clientWidth - 20);
     const u = new uPlot({
       width: width(), height, series: [{ label: words.seconds, value: (_, v) => v == null ? "" : v.toFixed(6) }, ...series],
       scales: { x: { time: false } }, axes: axes(unit), hooks: hooks || {}, cursor: { drag: { x: true, y: true, uni: 30 }, sync: { key: box.dataset.sync } },
@@ -227,7 +228,9 @@
   };
   const watch = new IntersectionObserver((list) => { for (const e of list) if (e.isIntersecting) draw(e.target); }, { rootMargin: "600px" });
   boxes.forEach((b) => watch.observe(b));
-  addEventListener("beforeprint", () => boxes.forEach(draw));
+  // On paper: all charts, in light colours, as wide as a sheet.
+  addEventListener("beforeprint", () => { root.dataset.paper = "1"; boxes.forEach(draw); redraw(); });
+  addEventListener("afterprint", () => { delete root.dataset.paper; redraw(); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 
   if (location.hash) toHash();
