@@ -2,6 +2,7 @@ package correlate
 
 import (
 	"cmp"
+	"math"
 	"net/netip"
 	"slices"
 
@@ -60,13 +61,18 @@ type retries struct {
 	first  map[retryKey][]asked // answered, first of their connections
 	losses int
 	firsts int
+	due    int64 // when to judge what is old
 }
 
 // Event implements Correlator.
-func (r *retries) Event(_ *Out, e *proto.Event) {
+func (r *retries) Event(o *Out, e *proto.Event) {
 	x, ok := e.Body.(*http.Attempt)
 	if !ok {
 		return
+	}
+	if e.Time >= r.due {
+		r.due = e.Time + retryMost
+		r.judge(o, e.Time-2*retryMost)
 	}
 	k := retryKey{x.Client, x.Request}
 	if x.Unanswered {
@@ -88,9 +94,17 @@ func (r *retries) Event(_ *Out, e *proto.Event) {
 func (*retries) Conn(*Out, *conn.Summary) {}
 
 // End implements Correlator.
-func (r *retries) End(o *Out) {
+func (r *retries) End(o *Out) { r.judge(o, math.MaxInt64) }
+
+// judge tells of the requests that were sent before a time, and forgets them.
+func (r *retries) judge(o *Out, before int64) {
 	var found []finding.Finding
 	for k, lost := range r.lost {
+		if lost[len(lost)-1].Start >= before {
+			continue
+		}
+		delete(r.lost, k)
+		r.losses -= len(lost)
 		all := append(slices.Clone(lost), r.first[k]...)
 		slices.SortFunc(all, func(a, b asked) int { return cmp.Compare(a.Frame, b.Frame) })
 		for len(all) > 0 {

@@ -53,6 +53,7 @@ type singles struct {
 	n        int
 	setup    int64
 	byServer int
+	told     int // connections when it was told last
 	ev       evidence
 }
 
@@ -65,7 +66,7 @@ type reuse struct {
 func (*reuse) Event(*Out, *proto.Event) {}
 
 // Conn implements Correlator.
-func (r *reuse) Conn(_ *Out, s *conn.Summary) {
+func (r *reuse) Conn(o *Out, s *conn.Summary) {
 	closer := s.Attr[http.Closes]
 	if closer == "" || s.Exchanges != 1 || s.Handshake <= 0 {
 		return
@@ -86,21 +87,35 @@ func (r *reuse) Conn(_ *Out, s *conn.Summary) {
 	if closer == "server" {
 		x.byServer++
 	}
-	x.ev.add(s.First, s.Start, s.Start)
+	if x.told == 0 || s.First > x.ev.first {
+		x.ev.add(s.First, s.Start, s.Start)
+	} else {
+		x.ev.count++ // a finding is known by its first frame: once told, it stays
+	}
+	if x.n >= 2*x.told {
+		x.tell(o)
+	}
 }
 
 // End implements Correlator.
 func (r *reuse) End(o *Out) {
 	for i := range r.all {
-		x := &r.all[i]
-		if x.n < singleLeast || x.setup < setupLeast {
-			continue
+		if x := &r.all[i]; x.n > x.told {
+			x.tell(o)
 		}
-		o.Emit(finding.Finding{
-			Code: NoReuse, Severity: finding.Info, Flow: x.flow, Evidence: x.ev.done(),
-			Values: []finding.Value{
-				finding.Text(x.server.String()), finding.Num(x.n), finding.Num(float64(x.setup) / float64(second)), finding.Num(x.byServer),
-			},
-		})
 	}
+}
+
+// tell says it, or says it again with larger figures.
+func (x *singles) tell(o *Out) {
+	if x.n < singleLeast || x.setup < setupLeast {
+		return
+	}
+	x.told = x.n
+	o.Emit(finding.Finding{
+		Code: NoReuse, Severity: finding.Info, Flow: x.flow, Evidence: x.ev.done(),
+		Values: []finding.Value{
+			finding.Text(x.server.String()), finding.Num(x.n), finding.Num(float64(x.setup) / float64(second)), finding.Num(x.byServer),
+		},
+	})
 }

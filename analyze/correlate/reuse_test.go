@@ -43,7 +43,7 @@ func TestReuse(t *testing.T) {
 		if len(found) > 0 != c.found {
 			t.Errorf("%s: found %v", c.what, found)
 		}
-		if c.found && len(found) == 1 && (found[0].Values[1].Num != 12 || found[0].Values[3].Num != 12 || found[0].Evidence.Count != 12) {
+		if c.found && (len(found) > 2 || found[len(found)-1].Values[1].Num != 12 || found[len(found)-1].Values[3].Num != 12 || found[len(found)-1].Evidence.Count != 12) {
 			t.Errorf("%s: %+v", c.what, found[0])
 		}
 	}

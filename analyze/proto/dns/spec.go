@@ -60,7 +60,11 @@ func datagrams(name, doc string, port uint16) proto.Spec {
 		Probe: probeDatagram,
 		New:   func() proto.Analyzer { return &analyzer{} },
 		Quoted: func(s *proto.Scope, b []byte) {
-			if len(b) >= headerLen && b[2]&0x80 != 0 {
+			if len(b) < headerLen {
+				return
+			}
+			s.Carries(name)
+			if b[2]&0x80 != 0 {
 				s.Count(proto.DNSRcode, rcodeKey(uint16(b[3]&15)))
 			}
 		},
