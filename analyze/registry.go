@@ -156,6 +156,7 @@ func Protocols() []proto.Spec {
 func Correlators() []correlate.Spec {
 	return []correlate.Spec{
 		correlate.Channels(),
+		correlate.Peers(),
 		correlate.Floods(),
 		correlate.Fragmented(),
 		correlate.ICMPErrors(),
