@@ -32,6 +32,11 @@ func udp(src, dst uint16, payload []byte) []byte {
 	return append(append(b, 0, 0), payload...)
 }
 
+// syn asks for a connection, always from the same port.
+func syn(seq byte) []byte {
+	return ipv4(client, server, 6, []byte{0x9c, 0x40, 0, 80, 0, 0, 0, seq, 0, 0, 0, 0, 0x50, 2, 4, 0, 0, 0, 0, 0})
+}
+
 func unreachable(quote []byte) []byte {
 	return ipv4(server, client, 1, append([]byte{3, 3, 0, 0, 0, 0, 0, 0}, quote...))
 }
@@ -82,6 +87,7 @@ func TestAsides(t *testing.T) {
 	for name, x := range map[string]struct {
 		packets      [][]byte
 		udp          uint64
+		tcp, reused  uint64
 		icmp, icmpv6 map[string]uint64
 	}{
 		"quoted only":              {packets: [][]byte{unreachable(question)}, icmp: map[string]uint64{"3/3": 1}},
@@ -94,6 +100,8 @@ func TestAsides(t *testing.T) {
 		"seen in it before":        {packets: [][]byte{gtp(question), gtp(unreachable(question))}, udp: 2, icmp: map[string]uint64{"3/3": 1}},
 		"6in4 to a closed door":    {packets: [][]byte{unreachable(ipv4(client, server, 41, echo6))}, icmp: map[string]uint64{"3/3": 1}, icmpv6: map[string]uint64{"128/0": 1}},
 		"too short to have a type": {packets: [][]byte{long}},
+		"answers to a probe":       {packets: [][]byte{syn(1), syn(2), unreachable(syn(1)), unreachable(syn(2))}, tcp: 2, reused: 2, icmp: map[string]uint64{"3/3": 2}},
+		"sent again after":         {packets: [][]byte{syn(1), unreachable(syn(2)), syn(2)}, tcp: 2, reused: 1, icmp: map[string]uint64{"3/3": 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -102,6 +110,9 @@ func TestAsides(t *testing.T) {
 				r := run(t, path, analyze.Options{Workers: workers})
 				if r.UDPConversations != x.udp {
 					t.Errorf("%d workers: %d conversations, want %d", workers, r.UDPConversations, x.udp)
+				}
+				if reused := tcpCounters(r)["reused_ports"]; r.TCPConversations != x.tcp || reused != x.reused {
+					t.Errorf("%d workers: %d connections, %d on used ports, want %d, %d", workers, r.TCPConversations, reused, x.tcp, x.reused)
 				}
 				if got := r.Keyed[proto.ICMPTypeCode]; !maps.Equal(got, x.icmp) {
 					t.Errorf("%d workers: ICMP %v, want %v", workers, got, x.icmp)

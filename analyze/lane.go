@@ -340,8 +340,13 @@ func (l *lane) aside(c *decode.Conv) {
 	}
 	if c.Quoted {
 		hash := c.Key.Hash32()
-		if l.table.find(hash, &c.Key) == 0 && l.table.live < l.limit {
-			slot := l.table.insert(hash, &c.Key)
+		slot := l.table.find(hash, &c.Key)
+		if slot != 0 && l.quotes(slot) {
+			l.fold(slot, proto.Closed)
+			slot = 0
+		}
+		if slot == 0 && l.table.live < l.limit {
+			slot = l.table.insert(hash, &c.Key)
 			v := l.table.at(slot)
 			v.flags |= quotedOnly
 			if c.Within {
@@ -357,6 +362,29 @@ func (l *lane) aside(c *decode.Conv) {
 	l.outer[c.Key] = struct{}{}
 	l.sub++
 	l.d.opened = append(l.d.opened, opened{frame: l.frame.Number, sub: l.sub, proto: c.Key.Proto, outer: true, key: c.Key})
+}
+
+// quotes takes the segment that the ICMP error at hand quotes into the analysis of
+// its conversation, and tells whether it is a SYN that is not of that: Wireshark
+// begins another, as if it had come by, and so the answers to many probes from one
+// port are many conversations.
+func (l *lane) quotes(slot uint32) (reused bool) {
+	c, q := l.table.at(slot), &l.pkt.Quote
+	if c.key.Proto != flow.TCP || c.tcp == 0 || c.flags&quotedOnly != 0 {
+		return false
+	}
+	s := tcp.Segment{Time: l.frame.Time, Seq: q.Seq, Flags: q.Flags, Dir: flow.ToClient}
+	if q.SrcIsA == (c.flags&clientIsA != 0) {
+		s.Dir = flow.ToServer
+	}
+	if !l.tracker.Reused(c.tcp, &s) {
+		l.tracker.Quoted(c.tcp, &s)
+		return false
+	}
+	if q.Whole {
+		l.d.marks(tcp.ReusedPorts)
+	}
+	return true
 }
 
 // maxOuter bounds the conversations of tunnels that a lane remembers.

@@ -153,6 +153,10 @@ func (d *decoder) quotePorts(q *Quote, at int) {
 	if q.Proto == protoTCP && at+8 <= len(d.b) {
 		q.Seq, q.HasSeq = d.u32(at+4), true
 	}
+	if q.Proto == protoTCP && at+tcpStreamHeader <= len(d.b) {
+		w := d.u16(at + 12)
+		q.Flags, q.Whole = w&0x1ff, w>>12 >= tcpMinHeader/4 && at+int(w>>12)*4 <= len(d.b)
+	}
 }
 
 // quoted lists the conversation where Wireshark gives it a stream: most errors

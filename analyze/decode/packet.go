@@ -98,6 +98,8 @@ type Quote struct {
 	MTU      uint32 // next-hop MTU (RFC 1191, RFC 4443); 0: not told
 	At       uint32 // offset of the quoted IP header
 	Seq      uint32
+	Flags    uint16 // TCP; 0 unless the quote reaches the window
+	Whole    bool   // it has the whole TCP header
 	Len      uint32 // total length of the quoted IP packet as its header says
 	Key      flow.Key
 }

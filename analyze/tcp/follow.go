@@ -50,6 +50,10 @@ func (t *Tracker) Reused(r Ref, s *Segment) bool {
 	return f.flags&hasISN != 0 && f.isn != s.Seq
 }
 
+// Quoted takes a segment that an ICMP error quotes: Wireshark measures the
+// handshake by it too.
+func (t *Tracker) Quoted(r Ref, s *Segment) { t.conns.at(r).clock(s) }
+
 // begin notes where the sequence numbers of both directions start: at a SYN, or
 // one before the first number that is seen or acknowledged.
 func (c *connection) begin(f, b *half, s *Segment) {
@@ -266,6 +270,15 @@ func (c *connection) progress(s *Segment) {
 	case c.flags&sawSYNACK != 0 && c.flags&established == 0 && s.Flags&FlagACK != 0 && b.flags&sentSYN != 0:
 		c.flags |= established
 	}
+	c.clock(s)
+	if s.Flags&FlagFIN != 0 {
+		f.flags |= hasFIN
+		f.fin = s.Seq + s.Len + phantom(s.Flags)
+	}
+}
+
+// clock measures the handshake.
+func (c *connection) clock(s *Segment) {
 	switch s.Flags & (FlagSYN | FlagACK) {
 	case FlagSYN:
 		c.opened = s.Time
@@ -274,9 +287,5 @@ func (c *connection) progress(s *Segment) {
 		if c.flags&timed != 0 && c.irtt == 0 {
 			c.irtt = s.Time - c.opened
 		}
-	}
-	if s.Flags&FlagFIN != 0 {
-		f.flags |= hasFIN
-		f.fin = s.Seq + s.Len + phantom(s.Flags)
 	}
 }
