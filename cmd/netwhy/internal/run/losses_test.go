@@ -1,6 +1,10 @@
 package run
 
 import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -8,6 +12,7 @@ import (
 	"netwhy/capture/packet"
 	"netwhy/cmd/netwhy/internal/config"
 	"netwhy/cmd/netwhy/internal/report"
+	"netwhy/cmd/netwhy/internal/report/reporttest"
 )
 
 // TestDoubt: a caveat stands next to what is missing at a time of losses, and
@@ -42,6 +47,39 @@ func TestDoubt(t *testing.T) {
 		doubt(r, &tt.info, set, config.English)
 		if got := len(r.Findings[0].Caveats) == 1; got != tt.want {
 			t.Errorf("%s: caveats %q", tt.name, r.Findings[0].Caveats)
+		}
+	}
+}
+
+// TestEveryReportTellsDoubts: where a person or a program reads of the symptom.
+func TestEveryReportTellsDoubts(t *testing.T) {
+	t.Parallel()
+	for _, f := range formats() {
+		switch f.name {
+		case "text", "json", "html", "markdown", "ndjson":
+		default: // formats of others, with their fields
+			continue
+		}
+		r := reporttest.Stalled()
+		r.Findings = slices.Clone(r.Findings)
+		for i := range r.Findings {
+			r.Findings[i].Caveats = []string{lossCaveat(config.English), "twice"}
+		}
+		var b bytes.Buffer
+		sink := f.sink(&b, &Options{Lang: config.English}, false)
+		for i := range r.Findings {
+			if err := sink.Finding(&r.Findings[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := sink.Finish(r); err != nil {
+			t.Fatal(err)
+		}
+		if text := strings.Join(strings.Fields(b.String()), " "); !strings.Contains(text, "the capture lost frames at this time") {
+			t.Errorf("%s says nothing of it", f.name)
+		}
+		if f.name == "json" && !json.Valid(b.Bytes()) {
+			t.Errorf("no JSON any more:\n%s", b.String())
 		}
 	}
 }

@@ -255,6 +255,7 @@ func (g *page) told(f *report.Finding, span string) string {
 		}
 		parts = append(parts, terminal.Clip(x.String(), maxFigure))
 	}
+	parts = append(parts, printable(f.Caveats)...)
 	return strings.Join(parts, ", ")
 }
 

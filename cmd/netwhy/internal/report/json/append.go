@@ -57,6 +57,16 @@ func (a *appender) finding(b []byte, f *report.Finding) []byte {
 	b = a.time(append(b, `,`+inFinding+`"start": `...), f.Start)
 	b = a.time(append(b, `,`+inFinding+`"end": `...), f.End)
 	b = a.metrics(append(b, `,`+inFinding+`"metrics": `...), f.Metrics)
+	for i, c := range f.Caveats {
+		lead := "," + inField
+		if i == 0 {
+			lead = "," + inFinding + `"caveats": [` + inField
+		}
+		b = appendText(append(b, lead...), c)
+	}
+	if len(f.Caveats) > 0 {
+		b = append(b, inFinding+`]`...)
+	}
 	return append(b, inList+`}`...)
 }
 

@@ -145,7 +145,11 @@ func (p *page) proof(d *report.Diagnosis) {
 			break
 		}
 		if f := p.r.FindingByID(id); f != nil {
-			list = append(list, fmt.Sprintf("%s %s ×%d%s", f.ID, code(f.Code), f.Count, p.measured(f)))
+			text := fmt.Sprintf("%s %s ×%d%s", f.ID, code(f.Code), f.Count, p.measured(f))
+			if len(f.Caveats) > 0 {
+				text += " (" + strings.Join(f.Caveats, "; ") + ")"
+			}
+			list = append(list, text)
 		}
 	}
 	if len(list) > 0 {

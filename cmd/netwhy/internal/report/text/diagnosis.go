@@ -186,6 +186,9 @@ func (p *page) finding(f *report.Finding) string {
 	if m := p.metrics(f); m != "" {
 		b.WriteString(" (" + m + ")")
 	}
+	for _, c := range f.Caveats {
+		b.WriteString("; " + c)
+	}
 	return b.String()
 }
 
