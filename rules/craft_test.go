@@ -20,7 +20,7 @@ import (
 //
 // A script is one of these a line:
 //
-//	tcp CLIENT SERVER     a connection with its handshake, or by its name:
+//	tcp CLIENT SERVER     a connection with its handshake; a third word: without one
 //	udp CLIENT SERVER     a conversation; what follows belongs to the latest
 //	> TEXT                the client sends a line; "<" the server. A quoted TEXT has no line end
 //	>x HEX...             bytes: ab, ab*9 for nine of them, 'text'
@@ -154,7 +154,7 @@ func (c *craft) say(word, rest string) error {
 	case "x":
 		data, err = unhex(strings.Fields(rest))
 	default:
-		flags, known := map[string]byte{"fin": flagFIN | flagACK, "rst": flagRST | flagACK, "syn": flagSYN, "ack": flagACK, "null": 0, "bare-fin": flagFIN}[word[1:]]
+		flags, known := map[string]byte{"fin": flagFIN | flagACK, "rst": flagRST | flagACK, "syn": flagSYN, "ack": flagACK, "syn-ack": flagSYN | flagACK, "null": 0, "bare-fin": flagFIN}[word[1:]]
 		if !known {
 			return fmt.Errorf("no flags %q", word[1:])
 		}
