@@ -96,6 +96,7 @@ func Protocols() []proto.Spec {
 		icmptunnel.Spec(),
 		igmp.Spec(),
 		imap.Spec(),
+		isakmp.NAT(),
 		isakmp.Spec(),
 		kafka.Spec(),
 		kerberos.Spec(),

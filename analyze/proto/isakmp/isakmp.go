@@ -21,18 +21,15 @@ const (
 // Spec declares the analyzer.
 func Spec() proto.Spec {
 	return proto.Spec{
-		Name: "isakmp", Doc: "Internet Key Exchange, RFC 7296 and RFC 2408",
-		Carrier: proto.UDP, Ports: []uint16{500, 4500},
+		Name: name, Doc: "Internet Key Exchange, RFC 7296 and RFC 2408",
+		Carrier: proto.UDP, Ports: []uint16{500},
 		Probe: func(_ flow.Dir, b []byte) proto.Verdict {
-			if len(b) >= 4 && binary.BigEndian.Uint32(b) == 0 { // marker on port 4500 (RFC 3948, 2.2)
-				b = b[4:]
+			if isMessage(b) {
+				return proto.Certain
 			}
-			if len(b) < headLen || int(binary.BigEndian.Uint32(b[24:])) != len(b) || b[17] != 0x10 && b[17] != 0x20 {
-				return proto.No
-			}
-			return proto.Certain
+			return proto.No
 		},
-		New: func() proto.Analyzer { return &analyzer{book: ask.Book{Protocol: "isakmp"}} },
+		New: func() proto.Analyzer { return &analyzer{book: ask.Book{Protocol: name}} },
 		Codes: []finding.Def{
 			{
 				Code: NoAnswer, Severity: finding.Notice,
@@ -54,6 +51,11 @@ func Spec() proto.Spec {
 	}
 }
 
+// isMessage reports whether a header tells the length that is there.
+func isMessage(b []byte) bool {
+	return len(b) >= headLen && int(binary.BigEndian.Uint32(b[24:])) == len(b) && (b[17] == 0x10 || b[17] == 0x20)
+}
+
 const (
 	headLen                      = 28
 	flagResponse                 = 0x20
@@ -68,8 +70,8 @@ type analyzer struct{ book ask.Book }
 // Data takes one message.
 func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 	n := len(b)
-	if n >= 4 && binary.BigEndian.Uint32(b) == 0 {
-		b = b[4:]
+	if marked(b) {
+		b = b[markerLen:]
 	}
 	if len(b) < headLen || s.Duplicate() {
 		return n, nil
@@ -108,14 +110,14 @@ func (*analyzer) payloads(s *proto.Scope, version, exchange byte, b []byte) {
 		if at > 0 {
 			const lastError = 8192
 			if code := binary.BigEndian.Uint16(v[at:]); code > 0 && code < lastError && (version != 2 || code != 17) {
-				s.Report(Refused, finding.Text(name(version, code)), finding.Num(version), finding.Num(1))
+				s.Report(Refused, finding.Text(notification(version, code)), finding.Num(version), finding.Num(1))
 			}
 		}
 		next, v = v[0], v[size:]
 	}
 }
 
-func name(version byte, code uint16) string {
+func notification(version byte, code uint16) string {
 	switch {
 	case code == 14:
 		return "NO_PROPOSAL_CHOSEN"
