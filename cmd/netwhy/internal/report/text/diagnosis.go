@@ -81,7 +81,7 @@ func (p *page) who(d *report.Diagnosis) {
 	label := p.say.who
 	for i, c := range d.Connections {
 		if i == maxConnections {
-			p.labelled("", fmt.Sprintf(p.say.andMore, len(d.Connections)-i))
+			p.labelled("", fmt.Sprintf(p.say.andMore, max(len(d.Connections), d.Impact.Connections)-i))
 			break
 		}
 		p.labelled(label, fmt.Sprintf("%s → %s (%s.stream %d)", c.Client, c.Server, c.Proto, c.Stream))

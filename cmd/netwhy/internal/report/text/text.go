@@ -64,11 +64,7 @@ func (s *sink) whole(r *report.Report) error {
 	p := s.page(r)
 	p.headline()
 	p.source()
-	for i := range r.Diagnoses {
-		if r.Diagnoses[i].Source != byAI {
-			p.diagnosis(i+1, &r.Diagnoses[i])
-		}
-	}
+	p.diagnoses()
 	p.worst()
 	p.foot()
 	p.ai()
