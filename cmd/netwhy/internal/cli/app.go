@@ -19,6 +19,7 @@ import (
 	"netwhy/analyze/proto"
 	"netwhy/capture"
 	"netwhy/cmd/netwhy/internal/config"
+	"netwhy/cmd/netwhy/internal/lang"
 	"netwhy/cmd/netwhy/internal/run"
 	"netwhy/cmd/netwhy/internal/terminal"
 	"netwhy/rules"
@@ -114,6 +115,9 @@ func (s *session) app() *cli.App {
 		},
 	}
 	prepare(app.Commands, s.usageError)
+	if s.language() == lang.Chinese {
+		translate(app, lang.Of(lang.Chinese))
+	}
 	return app
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"netwhy/cmd/netwhy/internal/config"
+	"netwhy/cmd/netwhy/internal/lang"
 	"netwhy/cmd/netwhy/internal/run"
 	"netwhy/rules"
 )
@@ -16,7 +17,7 @@ func (s *session) manCommand() *cli.Command {
 	return &cli.Command{
 		Name:   "man",
 		Usage:  "write the manual page",
-		Flags:  []cli.Flag{&cli.BoolFlag{Name: flagTable, Usage: "instead, the table of symptoms and causes as Markdown"}},
+		Flags:  []cli.Flag{&cli.BoolFlag{Name: flagTable, Usage: "instead, the table of symptoms and causes as Markdown"}, langFlag(), configFlag()},
 		Action: s.man,
 		Description: "  netwhy man | man -l -\n" +
 			"  netwhy man > /usr/local/share/man/man1/netwhy.1",
@@ -34,9 +35,9 @@ func (s *session) man(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
-		return s.say(codeTable(set))
+		return s.say(codeTable(set, lang.Of(s.language())))
 	}
-	return s.say(manPage(s.app()))
+	return s.say(manPage(s.app(), lang.Of(s.language())))
 }
 
 func (s *session) say(text string) error {
@@ -46,20 +47,20 @@ func (s *session) say(text string) error {
 
 // manPage is written from the same texts as the help: what a command or a flag is
 // for is said once.
-func manPage(app *cli.App) string {
+func manPage(app *cli.App, w lang.Words) string {
 	var b strings.Builder
 	linef := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	linef(`.TH NETWHY 1 "" "netwhy %s" "User Commands"`, roff(version()))
-	linef(".SH NAME\n%s \\- %s", roff(app.Name), roff(app.Usage))
-	linef(".SH SYNOPSIS")
+	linef(".SH %s\n%s \\- %s", w.Text("NAME"), roff(app.Name), roff(app.Usage))
+	linef(".SH %s", w.Text("SYNOPSIS"))
 	for _, c := range app.Commands {
 		manSynopsis(linef, app.Name, c)
 	}
-	linef(".SH COMMANDS")
+	linef(".SH %s", w.Text("COMMANDS"))
 	for _, c := range app.Commands {
 		manCommand(linef, app.Name, c)
 	}
-	linef(".SH EXIT STATUS")
+	linef(".SH %s", w.Text("EXIT STATUS"))
 	for _, x := range [][2]string{
 		{"0", "done"},
 		{"1", "it could not do its work"},
@@ -67,11 +68,12 @@ func manPage(app *cli.App) string {
 		{"3", "done, and something at or above --fail-on was found"},
 		{"130", "interrupted; the report is still written"},
 	} {
-		linef(".TP\n%s\n%s", x[0], roff(x[1]))
+		linef(".TP\n%s\n%s", x[0], roff(w.Text(x[1])))
 	}
-	linef(".SH FILES\n.TP\n$XDG_CONFIG_HOME/netwhy/config.yaml, /etc/netwhy/config.yaml\nthe configuration: the first that is there. Flags win over the environment, the environment over the file.")
-	linef(".SH ENVIRONMENT\n.TP\n%s*\nany key of the configuration, and flags as shown above\n.TP\nNO_COLOR\nno colours", config.Prefix)
-	linef(".SH SEE ALSO\n.BR tcpdump (8),\n.BR tshark (1),\n.BR pcap\\-filter (7)")
+	linef(".SH %s\n.TP\n$XDG_CONFIG_HOME/netwhy/config.yaml, /etc/netwhy/config.yaml\n%s", w.Text("FILES"),
+		roff(w.Text("the configuration: the first that is there. Flags win over the environment, the environment over the file.")))
+	linef(".SH %s\n.TP\n%s*\n%s\n.TP\nNO_COLOR\n%s", w.Text("ENVIRONMENT"), config.Prefix, roff(w.Text("any key of the configuration, and flags as shown above")), roff(w.Text("no colours")))
+	linef(".SH %s\n.BR tcpdump (8),\n.BR tshark (1),\n.BR pcap\\-filter (7)", w.Text("SEE ALSO"))
 	return b.String()
 }
 
@@ -173,20 +175,20 @@ func valuesOf(flag string) []string {
 }
 
 // codeTable is the list of symptoms and causes as Markdown.
-func codeTable(set *rules.Set) string {
+func codeTable(set *rules.Set, w lang.Words) string {
 	var b strings.Builder
-	b.WriteString("| symptom | severity | seen when |\n| --- | --- | --- |\n")
+	fmt.Fprintf(&b, "| %s | %s | %s |\n| --- | --- | --- |\n", w.Text("symptom"), w.Text("severity"), w.Text("seen when"))
 	cells := strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;")
 	for _, d := range set.Codes() {
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", d.Code, d.Severity, cells.Replace(d.Doc))
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", d.Code, w.Value("level", d.Severity.String()), cells.Replace(w.Text(d.Doc)))
 	}
-	b.WriteString("\n| cause | woken by | why |\n| --- | --- | --- |\n")
+	fmt.Fprintf(&b, "\n| %s | %s | %s |\n| --- | --- | --- |\n", w.Text("cause"), w.Text("woken by"), w.Text("why"))
 	for _, r := range set.Rules() {
 		on := make([]string, 0, len(r.On))
 		for _, code := range r.On {
 			on = append(on, "`"+string(code)+"`")
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", r.Cause, strings.Join(on, ", "), cells.Replace(strings.TrimSpace(r.Why)))
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", r.Cause, strings.Join(on, ", "), cells.Replace(w.Text(strings.TrimSpace(r.Why))))
 	}
 	return b.String()
 }
