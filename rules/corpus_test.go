@@ -11,7 +11,7 @@ import (
 
 // Scores reached on public captures: they may only be raised.
 const (
-	leastCorpusFirst = 131 // of 138 captures with a published fault, cause named first
+	leastCorpusFirst = 133 // of 138 captures with a published fault, cause named first
 	leastCorpusThree = 135 // ... or among the first three
 	mostCorpusFalse  = 0   // of 32 healthy ones, with a diagnosis of warning or above
 )

@@ -22,7 +22,7 @@ const (
 	manyPeerPorts = 8
 	// Ports below are given to services (RFC 6335, 6).
 	firstUserPort = 1024
-	// bounds of what is told apart
+	// Bounds of what is told apart.
 	maxPeerHosts = 1 << 12
 	maxPeers     = 1 << 10
 )

@@ -60,8 +60,10 @@ func (t *talk) data(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View, opt *op
 	default:
 		t.repeated(r, s, m, opt, seq, end, since)
 	}
-	f.lastAt, f.lastBy = max(f.lastAt, s.Time), s.Len
-	f.push = s.Flags&tcp.FlagPSH != 0
+	f.lastAt = max(f.lastAt, s.Time)
+	if isNew { // what is sent again says nothing of where the message ends
+		f.lastBy, f.push = s.Len, s.Flags&tcp.FlagPSH != 0
+	}
 	f.optBytes = uint8(min(len(s.Options), maxOptions))
 	t.v6 = s.IPv6
 }

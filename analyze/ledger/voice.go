@@ -14,7 +14,7 @@ type voice struct {
 	passed   uint32 // largest payload that was acknowledged
 	pend     uint32 // end of a segment larger than passed, not yet acknowledged; its length:
 	pendBy   uint32
-	lastBy   uint32 // payload of its last data segment
+	lastBy   uint32 // payload of its last new data segment
 	burst    uint32 // new bytes since its last pause
 	segments uint32 // with payload
 	lastID   uint16 // IP ID of its last segment
@@ -26,7 +26,7 @@ type voice struct {
 	optBytes uint8 // options of its last data segment, bytes
 	recentAt uint8
 	shutBy   bool // the wait is for a closed window, not for a full one
-	push     bool // its last payload ended with PSH
+	push     bool // its last new payload ended with PSH
 	jumped   bool // its last segment's IP ID left some out
 
 	headSeq uint32  // where its latest data segment begins
