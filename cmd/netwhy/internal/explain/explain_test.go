@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"netwhy/analyze"
@@ -19,9 +20,11 @@ import (
 	"netwhy/rules"
 )
 
+var builtinOnce = sync.OnceValues(func() (*rules.Set, error) { return rules.Load(analyze.Defs()) })
+
 func builtin(t *testing.T) *rules.Set {
 	t.Helper()
-	set, err := rules.Load(analyze.Defs())
+	set, err := builtinOnce()
 	if err != nil {
 		t.Fatal(err)
 	}
