@@ -38,7 +38,7 @@ package: setup ## make dist/: a .deb, and a static binary without libpcap
 	@GO='$(GO)' sh .ci/package '$(VERSION)'
 
 test: setup ## run all tests, with the race detector
-	$(GO) test -race -timeout 10m $(TESTFLAGS) ./...
+	$(GO) test -race -timeout 15m $(TESTFLAGS) ./...
 
 lint: setup ## go vet and golangci-lint (built on first use)
 	@sh .ci/lint
