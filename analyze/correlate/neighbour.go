@@ -29,7 +29,10 @@ const (
 	// Of a capture in which nothing at all was answered, one question tells as well,
 	// when this much time passed after it: some hosts ask once for each packet that
 	// they have (RFC 1122, 2.3.2.1, allows one question a second).
-	aloneFor = second
+	// Where more addresses are asked for in vain, the capture sees broadcasts only: the
+	// answers go to who asked.
+	aloneFor  = second
+	aloneMost = 3
 	// and they took at least this long: three frames at once are one question
 	// seen three times.
 	unansweredSpan = 1_500_000_000
@@ -115,6 +118,7 @@ type neighbours struct {
 	asking map[netip.Addr]int  // absent addresses that a host asked for
 	hop    map[[6]byte][6]byte // station by which a host reaches others
 	heard  bool                // somebody was answered
+	absent int                 // addresses whose last questions stayed open
 	latest int64               // time of the latest that was heard of
 }
 
@@ -325,6 +329,7 @@ func (n *neighbours) End(o *Out) {
 		x := n.at[ip]
 		if x.absent() {
 			n.asking[x.asker]++
+			n.absent++
 		}
 	}
 	swept := map[netip.Addr]*finding.Evidence{}
@@ -359,7 +364,7 @@ func (n *neighbours) End(o *Out) {
 func (x *neighbour) absent() bool { return x.open.Count > 0 }
 
 func (n *neighbours) silent(o *Out, ip netip.Addr, x *neighbour) {
-	alone := !n.heard && len(x.claims) == 0 && n.latest-x.open.End >= aloneFor
+	alone := !n.heard && n.absent <= aloneMost && len(x.claims) == 0 && n.latest-x.open.End >= aloneFor
 	if !alone && (x.open.Count < unansweredAsks || x.open.End-x.open.Start < unansweredSpan) {
 		return
 	}

@@ -184,3 +184,21 @@ func TestFragments(t *testing.T) {
 	expect(t, told(t, Fragmented(), &Fragments{Fragments: 1248, Whole: 3, Tiny: 1245}), FragmentFlood)
 	expect(t, told(t, Fragmented(), &Fragments{Fragments: 2, Conflicts: 1, Odd: true}), FragmentOverlap)
 }
+
+// TestLoneQuestions: one ARP request is told only where nobody was answered.
+func TestLoneQuestions(t *testing.T) {
+	t.Parallel()
+	asks := func(host byte) *proto.Neighbour {
+		return &proto.Neighbour{Op: proto.Asks, IP: at(host, 0).Addr(), From: at(9, 0).Addr(), By: [6]byte{2, 0, 0, 0, 0, 9}}
+	}
+	answer := &proto.Neighbour{Op: proto.Answers, IP: at(8, 0).Addr(), MAC: [6]byte{2, 0, 0, 0, 0, 8}, By: [6]byte{2, 0, 0, 0, 0, 8}, To: [6]byte{2, 0, 0, 0, 0, 9}}
+	later := &conn.Summary{ID: flow.ID{Proto: flow.UDP}, Client: conn.Side{Addr: at(9, 137), Packets: 1}, Server: conn.Side{Addr: at(255, 137)}, First: 5, Start: 1, Stop: 9 * second}
+	works := &conn.Summary{ID: flow.ID{Proto: flow.UDP}, Client: conn.Side{Addr: at(9, 137), Packets: 1}, Server: conn.Side{Addr: at(7, 53), Packets: 1}, First: 5, Start: 1, Stop: 9 * second}
+	expect(t, told(t, Neighbours(), asks(1), later), NoNeighbour)
+	expect(t, told(t, Neighbours(), asks(1)))
+	expect(t, told(t, Neighbours(), asks(1), works))
+	expect(t, told(t, Neighbours(), asks(1), asks(8), answer, later))
+	expect(t, told(t, Neighbours(), asks(1), asks(2), asks(3), asks(4), later))
+	offer := &proto.Lease{Op: proto.LeaseOffer, Address: at(1, 0).Addr()}
+	expect(t, told(t, Neighbours(), asks(1), asks(1), asks(1), offer, later))
+}
