@@ -89,6 +89,7 @@ func Protocols() []proto.Spec {
 		ftp.Spec(),
 		greb.Spec(),
 		hsrp.Spec(),
+		http.Midway(),
 		http.SSDP(),
 		http.Spec(),
 		http2.Spec(),

@@ -336,3 +336,27 @@ func TestBodyAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations a segment", n)
 	}
 }
+
+// A capture that begins in the middle of a picture sees the requests behind it.
+func TestMidway(t *testing.T) {
+	t.Parallel()
+	body := strings.Repeat("\x00\x01\xfe\xff", 300)
+	for text, want := range map[string]proto.Verdict{
+		body: proto.Likely, strings.Repeat("220 a greeting ", 10): proto.No, strings.Repeat("bGluZXMgb2YgYmFzZTY0\n", 60): proto.Likely, "\x17\x03\x03\x01\x00" + body: proto.No, "\x00\x01": proto.No,
+	} {
+		if v := probeMidway(down, []byte(text)); v != want {
+			t.Errorf("%.12q: %d, want %d", text, v, want)
+		}
+	}
+	if probeMidway(up, []byte(body)) != proto.No {
+		t.Error("a request was guessed")
+	}
+	c := prototest.New(Midway(), proto.TCP, 80)
+	c.Rec.Declare(Spec().Codes...)
+	c.Send(down, 0, []byte(body)).Send(down, time.Second, []byte(body))
+	c.Send(up, 2*time.Second, []byte(get)).Send(down, 2100*time.Millisecond, []byte("HTTP/1.1 500 Oops\r\nContent-Length: 2\r\n\r\nno"))
+	c.End(3*time.Second, proto.Over)
+	if len(c.Rec.Exchanges) != 1 || c.Rec.Exchanges[0].Code != "500" || !c.Rec.Exchanges[0].Complete || len(c.Rec.Bad) > 0 {
+		t.Errorf("exchanges %+v, malformed %q", c.Rec.Exchanges, c.Rec.Bad)
+	}
+}

@@ -14,12 +14,48 @@ func Spec() proto.Spec {
 	return proto.Spec{
 		Name: name, Doc: "HTTP/1.0 and 1.1 (RFC 9110, 9112)",
 		Carrier: proto.TCP,
-		Ports:   []uint16{80, 3128, 3132, 5985, 8000, 8008, 8080, 8088, 8888, 11371},
+		Ports:   ports(),
 		Probe:   probe,
 		New:     func() proto.Analyzer { return &analyzer{} },
 		Also:    web.MediaNames(),
 		Codes:   web.Defs(),
 	}
+}
+
+// Midway declares the same for connections that are in the middle of a response
+// when the capture begins: at the ports of HTTP, bytes of a server that are no
+// greeting are a body, and what follows it can be read. Codes are declared by Spec.
+func Midway() proto.Spec {
+	return proto.Spec{
+		Name: name, Doc: "HTTP/1.1 from the middle of a response on",
+		Carrier: proto.TCP, Ports: ports(), Weak: true,
+		Probe: probeMidway,
+		New: func() proto.Analyzer {
+			return &analyzer{half: [2]half{{phase: lost}, {phase: lost}}}
+		},
+	}
+}
+
+func ports() []uint16 {
+	return []uint16{80, 3128, 3132, 5985, 8000, 8008, 8080, 8088, 8888, 11371}
+}
+
+// probeMidway leaves greetings, which are short texts, and records of TLS to others.
+func probeMidway(dir flow.Dir, b []byte) proto.Verdict {
+	const enough, firstRecord, lastRecord, beyond = 64, 20, 24, 0x7f
+	if dir == flow.ToServer || len(b) < enough || b[0] >= firstRecord && b[0] <= lastRecord && b[1] == 3 {
+		return proto.No
+	}
+	const longest = 512 // of a greeting (RFC 5321, 4.5.3.1.5)
+	if len(b) >= longest {
+		return proto.Likely
+	}
+	for _, c := range b[:enough] {
+		if c < ' ' && c != '\r' && c != '\n' && c != '\t' || c >= beyond {
+			return proto.Likely
+		}
+	}
+	return proto.No
 }
 
 // name is the protocol as Wireshark and the report call it.
