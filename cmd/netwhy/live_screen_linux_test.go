@@ -3,11 +3,15 @@
 package main
 
 import (
+	"bytes"
+	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -22,6 +26,7 @@ import (
 type seen struct {
 	mu   sync.Mutex
 	text strings.Builder
+	stop atomic.Bool
 	done chan struct{}
 }
 
@@ -41,7 +46,11 @@ func readAll(f *os.File) *seen {
 	go func() {
 		defer close(s.done)
 		buf := make([]byte, 4096)
-		for {
+		fds := []unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLIN}}
+		for !s.stop.Load() { // a read that waits would keep a terminal alive that is closed
+			if n, err := unix.Poll(fds, 20); n == 0 || errors.Is(err, unix.EINTR) {
+				continue
+			}
 			n, err := f.Read(buf)
 			s.mu.Lock()
 			s.text.Write(buf[:n])
@@ -127,6 +136,35 @@ func (s *screenRun) restored(behind string) {
 		return err == nil && *after == s.before
 	}) {
 		s.t.Errorf("the terminal's settings are %+v, were %+v", after, s.before)
+	}
+}
+
+// TestCaptureEndsWithItsTerminal: a window that is closed ends the run, with its
+// report, and leaves nobody behind who captures for ever.
+func TestCaptureEndsWithItsTerminal(t *testing.T) {
+	n := livetest.Alone(t)
+	if n == nil {
+		return
+	}
+	for _, how := range []string{"--no-color", "--no-screen"} {
+		report := filepath.Join(openDir(t), "report.json")
+		s := onScreen(t, netwhyCommand(t, "capture", "-i", livetest.Here, "--log-level", "info", "--buffer", "8", "--format", "json", "-o", report, how))
+		if how == "--no-screen" {
+			s.shows("capture begins")
+		} else {
+			s.shows("diagnoses")
+		}
+		s.out.stop.Store(true)
+		<-s.out.done
+		if err := s.master.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if code := s.wait(); code != 0 && code != 1 { // by the signal, or by the screen that was lost
+			t.Errorf("%s: exit code %d", how, code)
+		}
+		if b, err := os.ReadFile(report); err != nil || !bytes.Contains(b, []byte(`"netwhy.report/1"`)) {
+			t.Errorf("%s: no report: %v", how, err)
+		}
 	}
 }
 

@@ -59,6 +59,7 @@ func Capture(ctx context.Context, w World, opt *LiveOptions) (out Outcome, err e
 		return Outcome{}, err
 	}
 	c := &liveRun{w: w, opt: opt, later: make(chan func(), maxLater)}
+	c.atTerminal = c.terminals() > 0
 	src := opt.Source
 	src.Standby = !plan.Stay
 	src.Filter = opt.Filter
@@ -105,6 +106,8 @@ type liveRun struct {
 	src  *capture.Live
 	mon  *monitor
 	side besides
+
+	atTerminal bool // at the start
 
 	judge    atomic.Pointer[rules.Set]
 	lang     atomic.Pointer[string]

@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -54,6 +55,19 @@ func (c *liveRun) startScreen(ctx context.Context) {
 	})
 }
 
+// terminals counts the standard streams that lead to a terminal.
+func (c *liveRun) terminals() (n int) {
+	for _, is := range []bool{terminal.IsReader(c.w.Stdin), terminal.IsTerminal(c.w.Stdout), terminal.IsTerminal(c.w.Stderr)} {
+		if is {
+			n++
+		}
+	}
+	return n
+}
+
+// terminalGone reports whether there was a terminal, and it has been hung up.
+func (c *liveRun) terminalGone() bool { return c.atTerminal && c.terminals() == 0 }
+
 // sayer writes lines where the screen, or standard error, has them.
 type sayer struct{ c *liveRun }
 
@@ -83,10 +97,16 @@ func (c *liveRun) stopScreen() {
 	}
 }
 
+var errHungUp = errors.New("the terminal was hung up")
+
 // show draws the latest moment.
 func (m *monitor) show(now time.Time) {
 	on := m.c.screen.Load()
 	if on == nil {
+		return
+	}
+	if m.c.terminalGone() { // reading from it ends without a word
+		m.c.fail(errHungUp)
 		return
 	}
 	info := m.c.src.Info()
