@@ -234,12 +234,14 @@ func (*session) subcommand(c *cli.Context) error {
 // conclude prints what went wrong and decides about the exit code.
 func (s *session) conclude(err error) int {
 	if err != nil {
+		words := lang.Of(s.language())
 		for _, e := range flatten(err) {
 			text := e.Error()
 			if text == "\nsee: netwhy help" { // the help was shown already
 				continue
 			}
 			for i, line := range strings.Split(text, "\n") {
+				line = words.Error(line)
 				lead := "netwhy: "
 				if i > 0 {
 					lead = "  "

@@ -12,7 +12,10 @@
 package lang
 
 import (
+	"cmp"
 	_ "embed"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -107,3 +110,65 @@ func (w Words) NotAssessed(line string) string {
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// Prefix of the table's keys for messages about what went wrong; %s stands for
+// what differs.
+const errorPrefix = "error "
+
+type message struct {
+	pattern *regexp.Regexp
+	chinese string
+}
+
+var messages = sync.OnceValue(func() []message { //nolint:gochecknoglobals // a constant table, read when something went wrong
+	var out []message
+	for english, zh := range chinese() {
+		if text, ok := strings.CutPrefix(english, errorPrefix); ok {
+			pattern := strings.ReplaceAll(regexp.QuoteMeta(text), "%s", "(.+)")
+			out = append(out, message{regexp.MustCompile("^" + pattern + "$"), zh})
+		}
+	}
+	// The longest first: what leaves least open says most.
+	slices.SortFunc(out, func(a, b message) int {
+		x, y := a.pattern.String(), b.pattern.String()
+		return cmp.Or(cmp.Compare(len(y), len(x)), cmp.Compare(x, y))
+	})
+	return out
+})
+
+// Error translates a message about what went wrong: as a whole, or what is wrong
+// and what to do apart ("...; ..."). What is not known stays as it is.
+func (w Words) Error(text string) string {
+	if w.m == nil {
+		return text
+	}
+	return told(text)
+}
+
+func told(text string) string {
+	if zh, ok := matched(text); ok {
+		return zh
+	}
+	parts := strings.Split(text, "; ")
+	for i, p := range parts {
+		if zh, ok := matched(p); ok {
+			parts[i] = zh
+		}
+	}
+	return strings.Join(parts, "；")
+}
+
+func matched(text string) (string, bool) {
+	for _, m := range messages() {
+		found := m.pattern.FindStringSubmatch(text)
+		if found == nil {
+			continue
+		}
+		zh := m.chinese
+		for _, part := range found[1:] {
+			zh = strings.Replace(zh, "%s", told(part), 1) // it is shorter than the whole
+		}
+		return zh, true
+	}
+	return "", false
+}

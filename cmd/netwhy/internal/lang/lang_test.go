@@ -34,6 +34,25 @@ func TestTexts(t *testing.T) {
 	}
 }
 
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	zh := lang.Of("zh")
+	for in, want := range map[string]string{
+		"open x.pcap: there is no such file; check the spelling of the path": "打开 x.pcap：没有这个文件；请检查路径的拼写",
+		`unknown command "replya"; did you mean "replay"?`:                   `未知命令 "replya"；您是否想用 "replay"？`,
+		"see: netwhy help replay":                                            "参见：netwhy help replay",
+		"open a: not a pcap or pcapng capture but plain text":                "打开 a：不是 pcap 或 pcapng 抓包，而是 纯文本",
+		"nobody knows this; nor that":                                        "nobody knows this；nor that",
+	} {
+		if got := zh.Error(in); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+		if got := lang.Of("en").Error(in); got != in {
+			t.Errorf("English: %q", got)
+		}
+	}
+}
+
 // TestTable: every line is a comment or a pair, no text stands twice, and what is
 // called Chinese is Chinese.
 func TestTable(t *testing.T) {
@@ -56,6 +75,8 @@ func TestTable(t *testing.T) {
 			t.Errorf("line %d is no pair: %q", n, line)
 		case seen[english] > 0:
 			t.Errorf("line %d: %q stands in line %d already", n, english, seen[english])
+		case strings.HasPrefix(english, "error ") && strings.Count(english, "%s") != strings.Count(zh, "%s"):
+			t.Errorf("line %d has other places for what differs: %q", n, zh)
 		case strings.Count(english, " ") > 2 && !strings.ContainsFunc(zh, func(r rune) bool { return unicode.Is(unicode.Han, r) }):
 			t.Errorf("line %d is not Chinese: %q", n, zh)
 		}
