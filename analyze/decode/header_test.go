@@ -66,7 +66,7 @@ func TestLengths(t *testing.T) {
 		{"snaplen cuts ip", whole[:33], len(whole), KindUndecoded, Short, 0, "", 0},
 		{"snaplen cuts ethernet", whole[:13], len(whole), KindUndecoded, Short, 0, "", 0},
 		{"empty", nil, 0, KindUndecoded, Truncated, 0, "", 0},
-		{"tcp header length 4 words", offset(4), 0, KindTCP, BadLength, 4, "abcd", 1},
+		{"tcp header length 4 words", offset(4), 0, KindTCP, BadLength, 8, "abcd", 1}, // as Wireshark counts
 		{"tcp header longer than the segment", offset(15), 0, KindTCP, Truncated, 0, "", 1},
 		{"tcp header takes all", offset(6), 0, KindTCP, NoError, 0, "", 1},
 		{"udp length cuts", ulen(10), 0, KindUDP, NoError, 2, "ab", 1},

@@ -42,6 +42,9 @@ func (d *decoder) tcp(off int) {
 		at = d.wire
 	}
 	p.PayloadLen = pos(d.wire - at)
+	if hl < tcpMinHeader { // as Wireshark counts it
+		p.PayloadLen = pos(max(d.wire-off-hl, 0))
+	}
 	p.Payload = pos(min(at, len(d.b)))
 	if at > len(d.b) {
 		d.fail(Short)

@@ -14,8 +14,9 @@ func (t *Tracker) Segment(r Ref, s *Segment, v *View) Marks {
 	*v = View{}
 	c.frame = s.Frame
 	c.begin(f, b, s)
-	if s.Header >= HeaderLong {
+	if s.Header == HeaderLong {
 		c.flags &^= reusedPorts
+		c.clock(s)
 		if s.Flags&FlagSYN != 0 {
 			f.isn = s.Seq
 		}
@@ -24,8 +25,10 @@ func (t *Tracker) Segment(r Ref, s *Segment, v *View) Marks {
 	}
 	m := c.judge(f, b, s)
 	t.learn(f, b, s, m, v)
-	t.accept(c, s, v)
-	c.progress(s)
+	if s.Header != HeaderBogus {
+		t.accept(c, s, v)
+		c.progress(s)
+	}
 	c.view(f, b, m, v)
 	if s.Header != HeaderWhole {
 		return s.reset()

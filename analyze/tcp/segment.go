@@ -32,7 +32,7 @@ const (
 	HeaderWhole Header = iota
 	HeaderCut          // the snaplen cut it behind the window: judged and learned from, but nothing told
 	HeaderLong         // it is longer than the segment: not judged
-	HeaderBogus        // its length is below 20: not judged, and its flags are not read either
+	HeaderBogus        // its length is below 20: as if cut, but its flags are not read either
 )
 
 const minHeader = 20 // bytes
