@@ -15,8 +15,10 @@ func TestHeaders(t *testing.T) {
 		header tcp.Header
 		known  bool
 	}{
-		{"whole", tcp.HeaderWhole, true}, {"cut", tcp.HeaderCut, true},
-		{"bogus", tcp.HeaderBogus, true}, {"long", tcp.HeaderLong, false},
+		{"whole", tcp.HeaderWhole, true},
+		{"cut", tcp.HeaderCut, true},
+		{"bogus", tcp.HeaderBogus, true},
+		{"long", tcp.HeaderLong, false},
 	} {
 		for _, beyond := range []uint32{0, 1} {
 			tr := tcp.NewTracker(tcp.Limits{}, nobody{})
