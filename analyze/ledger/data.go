@@ -262,6 +262,9 @@ func (t *talk) repeated(r *record, s *tcp.Segment, m tcp.Marks, opt *options, se
 			l.strayAt++
 			return
 		}
+		if l.sackAt != 0 && before(l.sack, end) {
+			l.sackFix = true
+		}
 		f.resent++
 		t.prove(Retransmission, s)
 		t.lose(s, opt, d, seq, end, true, since)

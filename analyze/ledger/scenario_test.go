@@ -581,6 +581,81 @@ func scenarios() []scenario {
 			want: figureMap{FastOpenFailed: {}},
 		},
 		{
+			name: "an original that comes after its repetition is late, not lost",
+			script: shake + `
+				21 c>s PA len=100
+				41 s>c A len=1448 id=500
+				41 c>s A
+				42 s>c A len=1448 seq=2896 id=502
+				42 c>s A ack=1448 sack=2896-4344
+				42 s>c A len=1448 seq=4344 id=503
+				42 c>s A ack=1448 sack=2896-5792
+				63 s>c A len=1448 seq=1448 id=505
+				63 c>s A ack=5792
+				66 s>c A len=1448 seq=1448 id=501
+				66 c>s A ack=5792 sack=1448-2896`,
+			want: figureMap{OutOfOrder: {"segments": 1, "lost": 0}},
+			not:  []finding.Code{Loss},
+		},
+		{
+			name: "captured after their acknowledgement",
+			script: shake + `
+				21 c>s PA len=100
+				41 s>c A len=1448; 41 c>s A ack=1448
+				42 s>c A len=1448 seq=4344; 42 c>s A ack=5792
+				43 s>c A len=1448 seq=1448; 43 s>c A len=1448 seq=2896
+				44 s>c PA len=1448 seq=5792; 44 c>s A ack=7240`,
+			want: figureMap{CapturedLate: {"segments": 2}},
+			not:  []finding.Code{CaptureGap, Loss, Retransmission},
+		},
+		{
+			name: "other bytes for the same numbers",
+			script: shake + `
+				21 c>s PA len=100 first=9
+				22 c>s PA len=100 seq=0 first=8
+				41 s>c PA len=50`,
+			want: figureMap{Overlap: {"segments": 1, "by_server": 0}},
+		},
+		{
+			name: "the same bytes again contradict nothing",
+			script: shake + `
+				21 c>s PA len=100 first=9
+				300 c>s PA len=100 seq=0 first=9
+				320 s>c PA len=50`,
+			not: []finding.Code{Overlap},
+		},
+		{
+			name: "one wrong checksum among right ones is no offload",
+			script: shake + `
+				21 c>s PA len=100
+				41 s>c PA len=10 bad; 41 c>s A
+				42 s>c PA len=10; 42 c>s A
+				43 s>c PA len=10; 43 c>s A`,
+			want: figureMap{BadChecksum: {"segments": 1}},
+			not:  []finding.Code{ChecksumOffload},
+		},
+		{
+			name:   "a FIN that acknowledges nothing",
+			script: "0 c>s F; 1 s>c RA",
+			want:   figureMap{OddFlags: {"answered": 1}},
+		},
+		{
+			name:   "a SYN in answer to a SYN",
+			script: "0 c>s S; 1 s>c S; 2 c>s SA; 3 s>c A; 4 c>s PA len=10; 5 s>c A",
+			want:   figureMap{CrossedSYNs: {"answered": 1, "established": 1}},
+		},
+		{
+			name: "the SYN-ACK is not in the capture",
+			script: `
+				0 c>s S; 20 c>s A ack=0; 21 c>s PA len=100 ack=0; 41 s>c PA len=100; 41 c>s A`,
+			want: figureMap{CaptureGap: {"gaps": 1}},
+		},
+		{
+			name:   "a window that is used up without a burst of its size",
+			script: smallShake(shake) + trickle(),
+			want:   figureMap{SmallWindow: {"window": 2944, "by_server": 0}},
+		},
+		{
 			name: "segments larger than any packet: taken on the host",
 			script: shakeServer + `
 				21 c>s PA len=100; 21 s>c A
@@ -616,6 +691,21 @@ func smallWindowReceiver() string {
 		fmt.Fprintf(&b, "%g s>c A len=1448 seq=%d\n%g c>s A ack=%d win=12\n", at, i*2896, at, i*2896+1448)
 		fmt.Fprintf(&b, "%g s>c A len=1448 seq=%d\n", at+0.01, i*2896+1448)
 		fmt.Fprintf(&b, "%g c>s A ack=%d win=23\n", at+0.02, (i+1)*2896)
+		at += 20.01
+	}
+	return b.String()
+}
+
+// trickle sends the small window in two segments, 3 ms apart, each round trip.
+func trickle() string {
+	var b strings.Builder
+	b.WriteString("21 c>s PA len=100 win=23\n")
+	at := 42.0
+	for i := range 60 {
+		for k := range 2 {
+			fmt.Fprintf(&b, "%g s>c A len=1448 seq=%d\n", at+3*float64(k), (2*i+k)*1448)
+			fmt.Fprintf(&b, "%g c>s A ack=%d win=23\n", at+3*float64(k), (2*i+k+1)*1448)
+		}
 		at += 20.01
 	}
 	return b.String()
