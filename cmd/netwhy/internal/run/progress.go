@@ -11,6 +11,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 
 	"netwhy/capture"
+	"netwhy/cmd/netwhy/internal/config"
 )
 
 // A progress bar comes after a second, when somebody begins to wonder, and is
@@ -22,15 +23,19 @@ const (
 
 // progress shows how far a source is, on a terminal.
 type progress struct {
-	done chan struct{}
-	said chan string // lines to show above the bar
-	wg   sync.WaitGroup
+	done   chan struct{}
+	said   chan string // lines to show above the bar
+	format string      // of the number of packets and their rate
+	wg     sync.WaitGroup
 }
 
 // startProgress begins to watch a source; first, if not nil, gives a line to show
 // above the bar. stop waits until the bar is gone.
-func startProgress(ctx context.Context, w io.Writer, src capture.Source, first func(context.Context) string) *progress {
-	p := &progress{done: make(chan struct{}), said: make(chan string, 1)}
+func startProgress(ctx context.Context, w io.Writer, src capture.Source, language config.Lang, first func(context.Context) string) *progress {
+	p := &progress{done: make(chan struct{}), said: make(chan string, 1), format: "%s packets, %s/s"}
+	if language == config.Chinese {
+		p.format = "%s 个报文，每秒 %s"
+	}
 	if first != nil {
 		own, cancel := context.WithCancel(ctx)
 		p.wg.Go(func() {
@@ -73,7 +78,7 @@ func (p *progress) watch(ctx context.Context, w io.Writer, src capture.Source) {
 	for {
 		at := src.Progress()
 		rate := float64(at.Packets) / time.Since(begun).Seconds()
-		bar.Describe(fmt.Sprintf("%s packets, %s/s", humanize.SIWithDigits(float64(at.Packets), 1, ""), humanize.SIWithDigits(rate, 1, "")))
+		bar.Describe(fmt.Sprintf(p.format, humanize.SIWithDigits(float64(at.Packets), 1, ""), humanize.SIWithDigits(rate, 1, "")))
 		// A terminal that is gone is no reason to stop the analysis.
 		if size > 0 {
 			_ = bar.Set64(min(at.Read, size-1)) // at its full size the bar would call itself finished

@@ -113,7 +113,7 @@ func analyse(ctx context.Context, w World, opt *Options, file *capture.File, sec
 		src = newPaced(file, opt.Speed)
 	}
 	if opt.Progress && terminal.IsTerminal(w.Stderr) {
-		bar := startProgress(ctx, w.Stderr, file, func(ctx context.Context) string {
+		bar := startProgress(ctx, w.Stderr, file, opt.Lang, func(ctx context.Context) string {
 			return provisional(ctx, opt, set, file.Progress().Size)
 		})
 		defer bar.stop()
