@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -257,7 +258,7 @@ func TestCaptureTellsWhileItHappens(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = w.cmd.Process.Signal(syscall.SIGHUP)
-	w.said("rules are in force")
+	w.said("rules are in force; what has changed of ai and limits takes a new start")
 	want := []string{
 		`netwhy_diagnoses{cause="connection-refused"`, `netwhy_dropped_total{where="kernel"} 0`, "netwhy_queue_batches_limit 64",
 		`netwhy_connections_total{proto="tcp"} 5`, "netwhy_tcp_handshake_seconds_count", "netwhy_server_think_seconds_count",
@@ -375,22 +376,44 @@ func TestCaptureRecords(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = syscall.Unmount(dir, 0) })
-		file := filepath.Join(dir, "full.pcapng")
-		w := watch(t, "--no-screen", "-w", file)
+		file, events := filepath.Join(dir, "full.pcapng"), filepath.Join(dir, "events.ndjson")
+		w := watch(t, "--no-screen", "-w", file, "--format", "text", "--format", "ndjson", "-o", events)
 		n.Flood(2000, 400)
 		w.said("no space left on device")
+		_ = os.WriteFile(filepath.Join(dir, "rest"), make([]byte, 256<<10), 0o600) // what the torn block had
 		refusals(t, 5) // the analysis goes on
 		w.said(" D1: ")
-		if code, _ := w.end(); code != 130 {
-			t.Errorf("exit code %d", code)
+		w.said(events + ": no space left on device; the analysis goes on")
+		if code, _ := w.end(); code != 130 || !strings.Contains(w.stdout.String(), "connection-refused") {
+			t.Errorf("exit code %d, report:\n%s", code, w.stdout.String())
 		}
 		if got := countFrames(t, file); got == 0 { // whole blocks only, or countFrames tells
 			t.Error("nothing was recorded before the disk was full")
 		}
-		if strings.Count(w.log(), "no space left") != 1 {
+		if strings.Count(w.log(), file) != 1 {
 			t.Errorf("said more than once:\n%s", w.log())
 		}
 	})
+}
+
+// TestInterfaces lists what can be captured.
+func TestInterfaces(t *testing.T) {
+	n := livetest.Alone(t)
+	if n == nil {
+		return
+	}
+	n.IP("link add nwdown type veth peer name nwpeer")
+	out, err := netwhyCommand(t, "interfaces").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, want := range []string{
+		`(?m)^nw0 +up +EN10MB +10\.77\.0\.1/24$`, `(?m)^nwdown +down +-$`, `(?m)^any +up +LINUX_SLL2 `, `(?m)^lo +up +EN10MB +127\.0\.0\.1/8`,
+	} {
+		if !regexp.MustCompile(want).Match(out) {
+			t.Errorf("no line %s in\n%s", want, out)
+		}
+	}
 }
 
 // TestCaptureWrongUsage is what a user reads who mistypes.
@@ -410,6 +433,8 @@ func TestCaptureWrongUsage(t *testing.T) {
 		{[]string{"capture", "-i", "nw0", "-f", "tcpp"}, 2, "filter \"tcpp\""},
 		{[]string{"capture", "-i", "nw0", "-w", "/no/such/folder/x.pcapng"}, 1, "make the folder first"},
 		{[]string{"capture", "-i", "nw0", "--metrics", "9469"}, 1, "name an address such as :9469"},
+		{[]string{"capture", "-i", "nw0", "--monitor"}, 1, "no monitor mode"},
+		{[]string{"capture", "-i", "nw0", "--time-stamp-type", "adapter"}, 1, "leave --time-stamp-type away"},
 	} {
 		out, err := netwhyCommand(t, tt.args...).CombinedOutput()
 		var exit *exec.ExitError

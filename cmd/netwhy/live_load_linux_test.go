@@ -191,7 +191,7 @@ func TestCaptureAtFullLoad(t *testing.T) {
 		}
 		if long == 0 {
 			end := tool.begin(t)
-			sent, per := paced(x, 30_000, 0)
+			sent, per := paced(x, 15_000, 0)
 			seen, lost := end()
 			t.Logf("%-34s %7.0f frames a second: sent %d, seen %d, lost %d", tool.name+":", per, sent, seen, lost)
 			if strings.HasPrefix(tool.name, "netwhy") && seen+lost != uint64(sent) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -289,7 +290,11 @@ func (c *liveRun) reload() {
 	c.lang.Store(new(string(opt.Lang)))
 	c.least.Store(int32(opt.MinSeverity))
 	c.mon.dirty.Store(true)
-	c.say("reloaded: %d rules are in force", len(set.IDs()))
+	later := ""
+	if opt.Limits != c.opt.Limits || !reflect.DeepEqual(opt.AI, c.opt.AI) {
+		later = "; what has changed of ai and limits takes a new start"
+	}
+	c.say("reloaded: %d rules are in force%s", len(set.IDs()), later)
 }
 
 // oneLine joins the lines of an error.

@@ -44,6 +44,7 @@ type monitor struct {
 	diagnoses told[diagnosisKey]
 	places    []int // of the latest moment's diagnoses in what the rules said
 	held      int   // events that have to wait
+	broken    map[*output]bool
 	last      moment
 }
 
@@ -116,7 +117,10 @@ type findingKey struct {
 type diagnosisKey struct{ cause, culprit, party string }
 
 func newMonitor(c *liveRun, outs *outputs) *monitor {
-	m := &monitor{c: c, outs: outs, now: make(chan struct{}, 1), findings: newTold[findingKey]("F"), diagnoses: newTold[diagnosisKey]("D")}
+	m := &monitor{
+		c: c, outs: outs, now: make(chan struct{}, 1), findings: newTold[findingKey]("F"), diagnoses: newTold[diagnosisKey]("D"),
+		broken: map[*output]bool{},
+	}
 	if c.opt.Evidence != "" {
 		m.evidence = newLiveEvidence(c)
 	}
@@ -312,6 +316,18 @@ func (m *monitor) tell(now time.Time, r *report.Report) {
 		}
 		x.note(f.Count, f.Severity, now)
 		m.outs.liveFinding(f)
+	}
+	m.tellBroken()
+}
+
+// tellBroken says once that an output takes no more events, as on a full disk.
+// The report of the end tells of it again.
+func (m *monitor) tellBroken() {
+	for _, out := range m.outs.list {
+		if _, live := out.sink.(report.LiveSink); live && out.err != nil && !m.broken[out] {
+			m.broken[out] = true
+			m.c.say("%v; the analysis goes on", &OutputError{Path: out.name, Err: bare(out.err)})
+		}
 	}
 }
 
