@@ -64,7 +64,16 @@ func (w weights) sink(i int) {
 }
 
 func (a *weighed) less(b *weighed) bool {
-	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.score, b.score), cmp.Compare(a.bytes, b.bytes), cmp.Compare(b.seq, a.seq)) < 0
+	switch { // cmp.Or would compare all four each time
+	case a.rank != b.rank:
+		return a.rank < b.rank
+	case a.score != b.score:
+		return a.score < b.score
+	case a.bytes != b.bytes:
+		return a.bytes < b.bytes
+	default:
+		return a.seq > b.seq
+	}
 }
 
 func (k *keeper) add(s *conn.Summary, of said) {

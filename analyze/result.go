@@ -117,10 +117,10 @@ func compareIDs(a, b flow.ID) int {
 }
 
 func compareFindings(a, b *finding.Finding) int {
-	return cmp.Or(
-		cmp.Compare(a.Evidence.First, b.Evidence.First), cmp.Compare(a.Code, b.Code),
-		compareIDs(a.Flow, b.Flow), a.Host.Compare(b.Host),
-	)
+	if c := cmp.Compare(a.Evidence.First, b.Evidence.First); c != 0 { // nearly always
+		return c
+	}
+	return cmp.Or(cmp.Compare(a.Code, b.Code), compareIDs(a.Flow, b.Flow), a.Host.Compare(b.Host))
 }
 
 // trust gathers from the conversations how far the capture can be believed.
