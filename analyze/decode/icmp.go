@@ -146,6 +146,12 @@ func (d *decoder) quotePorts(q *Quote, at int) {
 		return
 	}
 	q.HasPorts = true
+	switch q.Proto { // as Wireshark counts them
+	case protoTCP:
+		d.p.Protos.Add(TCP)
+	case protoUDP:
+		d.p.Protos.Add(UDP)
+	}
 	setPorts(&q.Key, &q.SrcIsA, d.u16(at), d.u16(at+2))
 	if q.Proto == protoTCP && at+tcpStreamHeader <= len(d.b) || q.Proto == protoUDP && at+udpHeaderLen <= len(d.b) {
 		d.quoted(q)
