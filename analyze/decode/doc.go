@@ -23,7 +23,8 @@
 // VLANs, two VXLAN networks or inside and outside of a tunnel are one
 // tcp.stream. The outer UDP of a tunnel is a udp.stream of its own, counted
 // before the inner ones: Packet.Convs lists all of a frame in that order. What
-// an ICMP error quotes also has a stream there; it is marked as quoted.
+// an ICMP error quotes also has a stream there; it is marked as quoted. What the
+// media of calls have, see package analyze.
 // Packet.VLAN and Packet.TunnelID are at hand for those who want to keep such
 // conversations apart; Key.Realm is left 0. A TCP header needs sixteen bytes, a
 // UDP header eight and a length of at least eight to count.
@@ -38,6 +39,6 @@
 //
 // Wireshark shows a fragmented datagram in the frame that completes it and
 // nothing of it before, so a fragment is of KindFragment until a Defragmenter has
-// all; a first fragment that the snaplen has cut is read as it is. Fragments in
-// two VLANs are not put together.
+// all; a first fragment of IPv4 that the snaplen has cut is read as it is. It has
+// no time limit, and keeps fragments in two VLANs apart in IPv4 only.
 package decode

@@ -82,6 +82,9 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("two results: %+v %+v", p, again)
 		}
 		check(t, data, wire, &p)
+		if p.Quote.Valid {
+			p.Quote.Counted(data[:p.End], p.Kind)
+		}
 	})
 }
 
