@@ -187,6 +187,7 @@ func (c *liveRun) watch(ctx context.Context, outs *outputs, secrets []byte) (Out
 		Moments:        c.moments,
 		Pressure:       &c.pressure,
 		Connection:     outs.alsoConnections(c.mon.connection),
+		Diary:          outs.diary,
 	}, c.mon.finding)
 	finish()
 	if err := c.src.Close(); err != nil { // the tap has seen its last batch
