@@ -123,6 +123,14 @@ func (s *schema) codeFigure(def *finding.Def, name string) (closure, bool) {
 			return number1(func(v *view) float64 { return v.sheet[n].num(i) })
 		}
 	}
+	if name == factCount { // what most conditions ask
+		return number1(func(v *view) float64 {
+			if f := v.sheet[n].only; f != nil {
+				return float64(f.Evidence.Count)
+			}
+			return v.sheet[n].count
+		})
+	}
 	for _, f := range codeFacts() {
 		if f.name == name {
 			return number1(func(v *view) float64 { x := v.sheet[n].whole(); return f.get(&x) })
