@@ -73,18 +73,19 @@ const (
 
 // Live reads interfaces. Opening needs privileges, reading none.
 type Live struct {
-	opt   LiveOptions
-	ports []*port
-	spare *port // on "any", silent until an interface comes back; nil: none
-	pool  *packet.Pool
-	only  *packet.Pool // batches of which only the tap reads
-	out   chan *packet.Batch
-	taps  chan *packet.Batch
-	wake  *waker
-	begun bool
-	begin chan struct{} // closed when reading begins
-	ready sync.WaitGroup
-	group sync.WaitGroup
+	opt    LiveOptions
+	ports  []*port
+	spare  *port // on "any", silent until an interface comes back; nil: none
+	pool   *packet.Pool
+	only   *packet.Pool // batches of which only the tap reads
+	out    chan *packet.Batch
+	taps   chan *packet.Batch
+	wake   *waker
+	begun  bool
+	begin  chan struct{} // closed when reading begins, or never will
+	unread bool          // closed before it began
+	ready  sync.WaitGroup
+	group  sync.WaitGroup
 
 	// Of the reading goroutine.
 	number        uint64 // of the last frame
@@ -168,7 +169,9 @@ func (l *Live) reader() {
 	defer prefer()()
 	l.ready.Done()
 	<-l.begin
-	l.read()
+	if !l.unread {
+		l.read()
+	}
 }
 
 func (l *Live) tap(b *packet.Batch) {
@@ -193,8 +196,9 @@ func (l *Live) Stop() { l.wake.stop() }
 func (l *Live) Close() error {
 	l.wake.stop()
 	if !l.begun {
-		l.begun = true
-		l.start() // it ends at once
+		l.begun, l.unread = true, true
+		close(l.out)
+		close(l.begin)
 	}
 	for b := range l.out {
 		b.Release()

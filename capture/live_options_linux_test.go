@@ -150,3 +150,26 @@ func TestLivePanicIsAnError(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestLiveClosedUnread: what was opened and never read, or only in part, closes at
+// once, and twice; nothing of it reaches the recording.
+func TestLiveClosedUnread(t *testing.T) {
+	n := livetest.Alone(t)
+	if n == nil {
+		return
+	}
+	tap := func(b *packet.Batch) { t.Errorf("%d frames were recorded", len(b.Frames)) }
+	l := openLive(t, LiveOptions{Interfaces: []string{livetest.Here}, Filter: "udp port 9", Tap: tap})
+	n.Flood(10, 100)
+	for range 2 {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if l.fault.Load() != nil {
+		t.Error(*l.fault.Load())
+	}
+	if _, err := OpenLive(t.Context(), LiveOptions{Interfaces: []string{livetest.Here, "nosuch0"}, Tap: tap}); !errors.Is(err, ErrNoInterface) {
+		t.Error(err)
+	}
+}
