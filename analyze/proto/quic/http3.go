@@ -14,6 +14,7 @@ import (
 // Bounds of what is kept of HTTP/3 (RFC 9114).
 const (
 	maxExchanges = 256
+	maxFinished  = 1024
 	maxUnis      = 16
 	maxHeaders   = 16 << 10 // of the beginning of a stream; servers take 8 to 16 KiB
 	maxEncoder   = 64 << 10
@@ -25,6 +26,7 @@ type http3 struct {
 	foreign   bool // the streams are those of another protocol
 	sure      bool // a control stream or a header was read
 	exchanges map[uint64]*exchange
+	finished  map[uint64]struct{} // streams that are over: what comes of them was sent again
 	unis      [2]map[uint64]*uni // by who sends
 	tables    [2]*table          // what an encoder said, by sender
 }
@@ -39,11 +41,10 @@ type exchange struct {
 
 // messageHalf is one direction of a stream.
 type messageHalf struct {
-	parts  pieces
-	read   bool // the header is behind
-	ended  bool
-	length uint64 // bytes, once the end is known
-	bytes  uint64
+	parts pieces
+	read  bool // the header is behind
+	ended bool
+	bytes uint64
 }
 
 // uni is a stream in one direction; its first number says what it is (RFC 9114, 6.2).
@@ -62,6 +63,7 @@ const (
 func newHTTP3() *http3 {
 	return &http3{
 		exchanges: map[uint64]*exchange{},
+		finished:  map[uint64]struct{}{},
 		unis:      [2]map[uint64]*uni{{}, {}},
 		tables:    [2]*table{{}, {}},
 	}
@@ -154,7 +156,7 @@ func (h *http3) settings(from int, b []byte) bool {
 func (h *http3) both(s *proto.Scope, from int, id, off uint64, b []byte, fin bool) {
 	e := h.exchanges[id]
 	if e == nil {
-		if len(h.exchanges) >= maxExchanges {
+		if _, over := h.finished[id]; over || len(h.exchanges) >= maxExchanges {
 			return
 		}
 		e = &exchange{}
@@ -176,9 +178,7 @@ func (h *http3) both(s *proto.Scope, from int, id, off uint64, b []byte, fin boo
 			m.parts = pieces{}
 		}
 	}
-	if fin {
-		m.ended, m.length = true, off+uint64(len(b))
-	}
+	m.ended = m.ended || fin
 	if from == 1 && m.ended {
 		h.close(s, id, e, true)
 	}
@@ -295,6 +295,10 @@ func (h *http3) reset(s *proto.Scope, from int, id, code uint64) {
 // close hands over an exchange.
 func (h *http3) close(s *proto.Scope, id uint64, e *exchange, complete bool) {
 	delete(h.exchanges, id)
+	if len(h.finished) >= maxFinished {
+		clear(h.finished) // whatever comes again comes soon
+	}
+	h.finished[id] = struct{}{}
 	e.x.ReqBytes, e.x.RespBytes = e.half[0].bytes, e.half[1].bytes
 	e.x.Complete = complete
 	if e.x.ReqFrame != 0 && h.sure {

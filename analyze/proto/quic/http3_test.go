@@ -169,6 +169,12 @@ func TestHTTP3(t *testing.T) {
 			{Dir: up, B: sealed(client, 0, id, 1, get)},
 			{Dir: down, At: time.Millisecond, B: sealed(server, 0, id, 1, []byte{0x1d, 0x41, 0x07, 0})},
 		}, "GET /  failed cut", []string{"quic.connection-close", "http.no-response"}},
+		{"request sent again behind the answer", []prototest.Step{
+			{Dir: up, B: sealed(client, 0, id, 1, get)},
+			{Dir: down, At: 30 * time.Millisecond, B: sealed(server, 0, id, 1, busy)},
+			{Dir: up, At: 40 * time.Millisecond, B: sealed(client, 0, id, 2, get)},
+			{Dir: up, At: 3 * time.Second, B: sealed(client, 0, id, 3, []byte{1})},
+		}, "GET / 503 failed", []string{"http.server-error"}},
 		{"closed because all is done", []prototest.Step{
 			{Dir: down, At: time.Millisecond, B: sealed(server, 0, id, 1, []byte{0x1d, 0x41, 0x00, 0})},
 		}, "", nil},
