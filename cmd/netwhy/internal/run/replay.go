@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"runtime"
 	"runtime/debug"
 
 	"netwhy/aidiag"
@@ -200,11 +201,12 @@ func consult(ctx context.Context, w World, opt *Options, set *rules.Set, outs *o
 		r.AI = off(reasonInterrupted, opt.Lang)
 		return nil
 	}
+	outs.early(r)
+	runtime.GC() // the questions take the room of what the analysis threw away: asking raises no peak
 	e, err := engine(w, opt, set.Codes(), publicCauses(set)...)
 	if err != nil {
 		return err
 	}
-	outs.early(r)
 	addAI(r, a, e.AskAll(ctx, cases(a.res, said, opt.MinSeverity)), opt.Lang)
 	return nil
 }
