@@ -27,8 +27,8 @@ type http3 struct {
 	sure      bool // a control stream or a header was read
 	exchanges map[uint64]*exchange
 	finished  map[uint64]struct{} // streams that are over: what comes of them was sent again
-	unis      [2]map[uint64]*uni // by who sends
-	tables    [2]*table          // what an encoder said, by sender
+	unis      [2]map[uint64]*uni  // by who sends
+	tables    [2]*table           // what an encoder said, by sender
 }
 
 // exchange is one request and its response.
