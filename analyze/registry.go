@@ -170,6 +170,7 @@ func Correlators() []correlate.Spec {
 		correlate.Retries(),
 		correlate.Reuse(),
 		correlate.Scan(),
+		correlate.SearchPages(),
 		correlate.Storm(),
 		correlate.Tunnels(),
 	}

@@ -23,6 +23,9 @@ const Closes = "http.closes"
 // Attempt is published for requests that may be repeated on other connections.
 type Attempt = web.Attempt
 
+// Search is published for requests that ask a search page for a host name.
+type Search = web.Search
+
 // Bounds, and the wait after which a request is said to have no answer, ns.
 const (
 	maxPending = 256 // pipelined requests
@@ -204,6 +207,7 @@ func (a *analyzer) request(s *proto.Scope, h *head) {
 	}
 	if r.q.Host != "" {
 		s.Name(hostOnly(r.q.Host))
+		web.Searched(s, hostOnly(r.q.Host), r.q.Target)
 	}
 	if len(h.agent) > 0 {
 		s.Attr("http.user_agent", clip(h.agent, proto.MaxAttrBytes))
