@@ -12,6 +12,7 @@ import (
 	"netwhy/analyze"
 	"netwhy/analyze/finding"
 	"netwhy/cmd/netwhy/internal/config"
+	"netwhy/cmd/netwhy/internal/lang"
 	"netwhy/cmd/netwhy/internal/run"
 	"netwhy/cmd/netwhy/internal/terminal"
 	"netwhy/rules"
@@ -101,15 +102,18 @@ func (s *session) rulesShow(c *cli.Context) error {
 
 // showRule writes a rule for people; its texts are the author's, with ${...} as
 // written.
-func showRule(w io.Writer, r *rules.Rule, lang string) error {
+func showRule(w io.Writer, r *rules.Rule, language string) error {
+	words := lang.Of(language)
 	var b strings.Builder
 	line := func(label, text string) {
+		const width = 13
+		label = words.Value("label", label)
 		if text != "" {
 			for i, l := range strings.Split(strings.TrimSpace(text), "\n") {
 				if i > 0 {
 					label = ""
 				}
-				fmt.Fprintf(&b, "%-12s %s\n", label, terminal.Printable(l))
+				fmt.Fprintf(&b, "%s%s%s\n", label, strings.Repeat(" ", width-terminal.Width(label)), terminal.Printable(l))
 			}
 		}
 	}
@@ -124,10 +128,10 @@ func showRule(w io.Writer, r *rules.Rule, lang string) error {
 	line("woken by", codes(r.On))
 	line("explains", codes(r.Explains))
 	line("when", r.When)
-	line("why", r.Why)
-	line("title", r.Title(lang))
-	line("explanation", r.Explanation(lang))
-	for _, t := range r.Remedies(lang) {
+	line("why", words.Text(r.Why))
+	line("title", r.Title(language))
+	line("explanation", r.Explanation(language))
+	for _, t := range r.Remedies(language) {
 		line("remedy", t)
 	}
 	var rivals []string

@@ -31,6 +31,7 @@ func TestGolden(t *testing.T) {
 		{"healthy", "en", reporttest.Healthy()},
 		{"healthy.zh", "zh", reporttest.Healthy()},
 		{"stalled", "en", reporttest.Stalled()},
+		{"stalled.zh", "zh", reporttest.Stalled()},
 		{"asked", "en", reporttest.Asked()},
 		{"many", "en", reporttest.Many()},
 		{"attack", "en", reporttest.Attack()},
