@@ -68,7 +68,7 @@ func benchProgram(b *testing.B, path, url string) {
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	once := func(c *cost, args ...string) (peak float64) {
+	attempt := func(c *cost, args ...string) (peak float64) {
 		cmd := exec.CommandContext(b.Context(), bin, append([]string{"replay", path, "--diagnose", "--config", config}, args...)...)
 		var stderr bytes.Buffer
 		cmd.Stderr = &stderr
@@ -81,7 +81,7 @@ func benchProgram(b *testing.B, path, url string) {
 			b.Fatal(err)
 		}
 		_, err = io.ReadFull(out, make([]byte, 1))
-		c.add(time.Since(at), spentBy(cmd.Process.Pid))
+		wall, cpu := time.Since(at), spentBy(cmd.Process.Pid)
 		peak = peakOf(cmd.Process.Pid)
 		read := make(chan error, 1)
 		go func() {
@@ -99,7 +99,20 @@ func benchProgram(b *testing.B, path, url string) {
 		if end := cmd.Wait(); err != nil || end != nil {
 			b.Fatalf("%v, %v\n%s", err, end, stderr.String())
 		}
+		if cpu == 0 || peak == 0 { // it ended before it could be looked at
+			return 0
+		}
+		c.add(wall, cpu)
 		return peak
+	}
+	once := func(c *cost, args ...string) (peak float64) {
+		for range 10 {
+			if peak = attempt(c, args...); peak > 0 {
+				return peak
+			}
+		}
+		b.Fatal("the machine is too busy to look at a run")
+		return 0
 	}
 	once(&cost{}, "--offline") // the file is in memory from here on
 	for b.Loop() {
