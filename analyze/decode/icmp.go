@@ -73,7 +73,9 @@ func (d *decoder) quote(off int, mtu uint32) {
 	*q = Quote{At: pos(off), MTU: mtu}
 	switch d.b[off] >> 4 {
 	case 4:
-		d.quote4(q, off)
+		if d.p.Kind == KindICMP { // RFC 4443, 2.4: ICMPv6 quotes IPv6
+			d.quote4(q, off)
+		}
 	case 6:
 		d.quote6(q, off)
 	}
