@@ -122,6 +122,9 @@ func (a *analyzer) head(s *proto.Scope, dir flow.Dir, b []byte) int {
 		return skip
 	}
 	h, ok, is := parseHead(b, dir == flow.ToClient)
+	if !ok && is && cut(s) {
+		h.begin(b, dir == flow.ToClient)
+	}
 	switch {
 	case !is, !ok && len(b) > maxHead:
 		if is {

@@ -68,6 +68,17 @@ func parseHead(b []byte, response bool) (h head, ok, is bool) {
 	}
 }
 
+// begin reads a start line of which the end was not captured.
+func (h *head) begin(b []byte, response bool) {
+	switch _, _, found := cutLine(b, 0); {
+	case found: // it was read
+	case response:
+		h.statusLine(b)
+	default:
+		h.requestLine(b)
+	}
+}
+
 // cutLine returns the line at off without its end, and the offset behind it.
 func cutLine(b []byte, off int) (line []byte, next int, ok bool) {
 	n := bytes.IndexByte(b[off:], '\n')
