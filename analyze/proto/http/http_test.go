@@ -360,3 +360,15 @@ func TestMidway(t *testing.T) {
 		t.Errorf("exchanges %+v, malformed %q", c.Rec.Exchanges, c.Rec.Bad)
 	}
 }
+
+// With a short snaplen the start line has no end.
+func TestSnapped(t *testing.T) {
+	t.Parallel()
+	c := fresh()
+	c.Packet = &decode.Packet{Payload: 66, End: 80, PayloadLen: 236}
+	c.Send(up, 0, []byte("GET /index.htm")).Send(down, time.Second, []byte("HTTP/1.0 200 O"))
+	c.End(2*time.Second, proto.Closed)
+	if c.Rec.Counts[proto.HTTPStatus]["200"] != 1 || len(c.Rec.Exchanges) != 1 || c.Rec.Exchanges[0].Label != "GET /index.htm" {
+		t.Errorf("statuses %v, exchanges %+v", c.Rec.Counts[proto.HTTPStatus], c.Rec.Exchanges)
+	}
+}
