@@ -362,7 +362,7 @@ func TestMidway(t *testing.T) {
 }
 
 // With a short snaplen the start line has no end.
-func TestSnapped(t *testing.T) {
+func TestSnappedStartLine(t *testing.T) {
 	t.Parallel()
 	c := fresh()
 	c.Packet = &decode.Packet{Payload: 66, End: 80, PayloadLen: 236}
