@@ -29,6 +29,7 @@ const (
 	pressureOn  = 0.5              // part of the batches under way at which payload is left unread
 	pressureOff = 0.2
 	waitMoment  = 5 * time.Second
+	restParts   = 10 // judging takes at most a tenth of one processor
 )
 
 // monitor tells what is found while the capture runs. But for connection and
@@ -45,6 +46,7 @@ type monitor struct {
 	places    []int // of the latest moment's diagnoses in what the rules said
 	held      int   // events that have to wait
 	broken    map[*output]bool
+	next      time.Time // no moment before
 	last      moment
 }
 
@@ -152,7 +154,7 @@ func (m *monitor) run(ctx context.Context) {
 				m.outs.moment(m.c, m.last.report)
 			}
 		case now := <-tick.C:
-			if m.dirty.Swap(false) || m.held > 0 || m.c.screen.Load() != nil || m.c.side.metrics != nil {
+			if !now.Before(m.next) && (m.dirty.Swap(false) || m.held > 0 || m.c.screen.Load() != nil || m.c.side.metrics != nil) {
 				if m.ask(ctx) {
 					m.tell(now, m.last.report)
 					m.show(now)
@@ -203,7 +205,9 @@ func (m *monitor) ask(ctx context.Context) bool {
 	}
 	select {
 	case res := <-got:
+		began := time.Now()
 		r, _, said := m.c.report(ctx, res)
+		m.next = began.Add(min(restParts*time.Since(began), everyUpdate))
 		m.last = moment{res: res, report: r, said: said}
 		m.rename(r)
 		m.c.measure(res, r)
