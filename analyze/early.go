@@ -46,7 +46,7 @@ func (s *earlySlab) record(n uint32) []byte {
 
 // put keeps what waits and returns its number.
 func (s *earlySlab) put(e *early) uint32 {
-	class := uint32(max(earlyHead+len(e.first)-earlyLow+earlyStep-1, 0) / earlyStep) //nolint:gosec // at most earlyLong
+	class := uint32(max(earlyHead+len(e.first)-earlyLow+earlyStep-1, 0) / earlyStep)
 	k := &s[class]
 	var n uint32
 	if free := len(k.spare); free > 0 {
@@ -60,7 +60,7 @@ func (s *earlySlab) put(e *early) uint32 {
 		n = class<<earlyClass | k.top
 	}
 	b := s.record(n)
-	binary.LittleEndian.PutUint64(b, uint64(e.time)) //nolint:gosec // read back as it was
+	binary.LittleEndian.PutUint64(b, uint64(e.time))
 	binary.LittleEndian.PutUint64(b[8:], e.frame)
 	b[16], b[17], b[18] = byte(len(e.first)), byte(e.dir), e.tries
 	copy(b[earlyHead:], e.first)
@@ -71,7 +71,7 @@ func (s *earlySlab) put(e *early) uint32 {
 func (s *earlySlab) at(n uint32) early {
 	b := s.record(n)
 	return early{
-		time: int64(binary.LittleEndian.Uint64(b)), frame: binary.LittleEndian.Uint64(b[8:]), //nolint:gosec // written so
+		time: int64(binary.LittleEndian.Uint64(b)), frame: binary.LittleEndian.Uint64(b[8:]),
 		dir: flow.Dir(b[17]), tries: b[18], first: b[earlyHead:][:b[16]],
 	}
 }
