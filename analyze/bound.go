@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"netwhy/analyze/finding"
@@ -27,11 +28,11 @@ func gravestFirst(a, b *finding.Finding) int {
 // thin makes room after a finding of a code was added.
 func (c *collector) thin(code finding.Code) {
 	if c.same[code] >= 2*MaxSame {
-		c.leave(MaxSame, compareFindings, func(f *finding.Finding) bool { return f.Code == code && f.Flow.Valid() })
+		c.full[code] = c.leave(MaxSame, compareFindings, func(f *finding.Finding) bool { return f.Code == code && f.Flow.Valid() })
 		c.same[code] = MaxSame
 	}
 	if len(c.res.Findings) >= 2*MaxFindings {
-		c.leave(MaxFindings, gravestFirst, func(f *finding.Finding) bool { return f.Flow.Valid() })
+		_ = c.leave(MaxFindings, gravestFirst, func(f *finding.Finding) bool { return f.Flow.Valid() })
 		clear(c.same)
 		for i := range c.res.Findings {
 			c.same[c.res.Findings[i].Code]++
@@ -39,8 +40,15 @@ func (c *collector) thin(code finding.Code) {
 	}
 }
 
-// leave keeps the first findings of some, in an order, and forgets the rest.
-func (c *collector) leave(most int, order func(a, b *finding.Finding) int, of func(*finding.Finding) bool) {
+// late reports whether a finding comes behind all that will be kept of its code.
+func (c *collector) late(f *finding.Finding) bool {
+	last, full := c.full[f.Code]
+	return full && f.Flow.Valid() && f.Evidence.First > last
+}
+
+// leave keeps the first findings of some, in an order, forgets the rest, and returns
+// the first frame of the last one that it kept.
+func (c *collector) leave(most int, order func(a, b *finding.Finding) int, of func(*finding.Finding) bool) (last uint64) {
 	var some []int
 	for i := range c.res.Findings {
 		if of(&c.res.Findings[i]) {
@@ -48,11 +56,13 @@ func (c *collector) leave(most int, order func(a, b *finding.Finding) int, of fu
 		}
 	}
 	if len(some) <= most {
-		return
+		return math.MaxUint64
 	}
 	slices.SortFunc(some, func(a, b int) int { return order(&c.res.Findings[a], &c.res.Findings[b]) })
 	c.res.Shed += uint64(len(some) - most)
+	last = c.res.Findings[some[most-1]].Evidence.First
 	c.drop(some[most:])
+	return last
 }
 
 // drop forgets findings by their places.

@@ -31,9 +31,10 @@ type collector struct {
 	keep    *keeper
 	trust   trust
 	lookups *lookups
-	finds   map[findKey]int      // index in res.Findings
-	same    map[finding.Code]int // findings of a code
-	said    map[flow.ID]said     // of conversations that are not folded yet
+	finds   map[findKey]int         // index in res.Findings
+	same    map[finding.Code]int    // findings of a code
+	full    map[finding.Code]uint64 // first frame of the last one that is kept, of a code that had too many
+	said    map[flow.ID]said        // of conversations that are not folded yet
 	corr    []correlate.Correlator
 	out     correlate.Out
 	last    int64 // time of the last frame
@@ -65,7 +66,7 @@ func newCollector(opt Options, p *pipeline, emit func(finding.Finding)) *collect
 	c := &collector{
 		opt: opt, pipe: p, emit: emit, tell: newForeteller(opt.Found), names: p.lanes[0].specs.names,
 		res: newResult(), deltas: make([]*delta, len(p.lanes)), numbers: make([][]flow.ID, len(p.lanes)),
-		outer: map[flow.Key]flow.ID{}, around: map[flow.Key]struct{}{}, media: newMedia(), keep: newKeeper(opt.MaxSummaries), finds: map[findKey]int{}, same: map[finding.Code]int{}, said: map[flow.ID]said{}, lookups: newLookups(),
+		outer: map[flow.Key]flow.ID{}, around: map[flow.Key]struct{}{}, media: newMedia(), keep: newKeeper(opt.MaxSummaries), finds: map[findKey]int{}, same: map[finding.Code]int{}, full: map[finding.Code]uint64{}, said: map[flow.ID]said{}, lookups: newLookups(),
 	}
 	c.keep.live = opt.Live
 	for _, s := range Correlators() {
@@ -405,9 +406,13 @@ func (c *collector) find(lane int, f finding.Finding) {
 		c.forgetOldest()
 	}
 	grown := !ok || c.res.Findings[i].Evidence.Count != f.Evidence.Count || c.res.Findings[i].Severity != f.Severity
-	if ok {
+	left := !ok && !c.opt.Live && c.late(&f)
+	switch {
+	case ok:
 		c.res.Findings[i] = f
-	} else {
+	case left:
+		c.res.Shed++
+	default:
 		c.same[f.Code]++
 		c.finds[key] = len(c.res.Findings)
 		c.res.Findings = append(c.res.Findings, f)
@@ -421,7 +426,7 @@ func (c *collector) find(lane int, f finding.Finding) {
 		of.gravest = max(of.gravest, f.Severity)
 		c.said[f.Flow] = of
 	}
-	if !ok && !c.opt.Live {
+	if !ok && !left && !c.opt.Live {
 		c.thin(f.Code)
 	}
 	if c.emit != nil && c.opt.Live && grown {
