@@ -134,10 +134,10 @@ func (g *page) head() {
 		g.Notices = append(g.Notices, p.Interrupted)
 	}
 	for _, why := range r.LeftOut {
-		g.notice("%s: %s", p.LeftOut, terminal.Printable(why))
+		g.notice("%s: %s", p.LeftOut, terminal.Printable(g.words.Error(why)))
 	}
 	if t := r.Source.Truncated; t != nil {
-		g.notice(p.Truncated, t.Frame, t.Offset, terminal.Printable(t.Reason))
+		g.notice(p.Truncated, t.Frame, t.Offset, terminal.Printable(g.words.Error(t.Reason)))
 	}
 	if n := r.Source.Dropped.Total(); n > 0 {
 		g.notice(p.Dropped, n)

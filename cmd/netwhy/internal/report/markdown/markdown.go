@@ -88,10 +88,10 @@ func (p *page) head() {
 		p.linef("> %s\n", p.say.interrupted)
 	}
 	for _, why := range r.LeftOut {
-		p.linef("> %s: %s\n", p.say.leftOut, plain(why))
+		p.linef("> %s: %s\n", p.say.leftOut, plain(p.words.Error(why)))
 	}
 	if t := r.Source.Truncated; t != nil {
-		p.linef("> %s %d, %d B: %s\n", p.say.truncated, t.Frame, t.Offset, plain(t.Reason))
+		p.linef("> %s %d, %d B: %s\n", p.say.truncated, t.Frame, t.Offset, plain(p.words.Error(t.Reason)))
 	}
 	if n := r.Source.Dropped.Total(); n > 0 {
 		p.linef("> %s: %d\n", p.say.dropped, n)

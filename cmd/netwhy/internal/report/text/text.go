@@ -124,7 +124,7 @@ func (p *page) headline() {
 		p.lines("", "", terminal.Yellow, p.say.interrupted)
 	case len(r.LeftOut) > 0:
 		for _, why := range r.LeftOut {
-			p.lines("", "  ", terminal.Yellow, p.say.leftOut+": "+why)
+			p.lines("", "  ", terminal.Yellow, p.say.leftOut+": "+p.words.Error(why))
 		}
 	}
 	switch {
@@ -180,7 +180,7 @@ func (p *page) source() {
 	}
 	p.lines("", "  ", terminal.Plain, strings.Join(names, ", ")+": "+what)
 	if t := src.Truncated; t != nil {
-		p.warn(fmt.Sprintf(p.say.truncated, t.Frame, t.Offset, t.Reason) + " " + p.say.truncatedTail)
+		p.warn(fmt.Sprintf(p.say.truncated, t.Frame, t.Offset, p.words.Error(t.Reason)) + " " + p.say.truncatedTail)
 	}
 	if n := src.Dropped.Total(); n > 0 {
 		p.warn(fmt.Sprintf(p.say.lostFrames, figures.Grouped(int64(n)), src.Dropped.Kernel, src.Dropped.Interface, src.Dropped.Queue)) //nolint:gosec // a count of frames
