@@ -381,7 +381,7 @@ func TestCaptureRecords(t *testing.T) {
 		n.Flood(2000, 400)
 		w.said("no space left on device")
 		_ = os.WriteFile(filepath.Join(dir, "rest"), make([]byte, 256<<10), 0o600) // what the torn block had
-		refusals(t, 5) // the analysis goes on
+		refusals(t, 5)                                                             // the analysis goes on
 		w.said(" D1: ")
 		w.said(events + ": no space left on device; the analysis goes on")
 		if code, _ := w.end(); code != 130 || !strings.Contains(w.stdout.String(), "connection-refused") {
