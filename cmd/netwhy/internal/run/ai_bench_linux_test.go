@@ -50,7 +50,7 @@ func compare(b *testing.B, off, on *cost) {
 //	beside   the analysis alone, while an engine is handed each finding as a case
 //	         of its own, as a live run does
 func BenchmarkAvalanche(b *testing.B) {
-	const services, bulk = 400, 3000
+	const services, bulk = 400, 12_000
 	path := trouble(services, bulk).write(b)
 	server := faulttest.New(b, faulttest.Silent())
 	b.Run("program", func(b *testing.B) { benchProgram(b, path, server.URL()) })
