@@ -140,6 +140,7 @@ func (t *table) slot() uint32 {
 func (t *table) grow() {
 	old := t.index
 	t.index = make([]bucket, 2*len(old))
+	clear(t.index) // or the system gives each page twice: link reads before it writes
 	t.shift--
 	for _, b := range old {
 		if b.slot != 0 {

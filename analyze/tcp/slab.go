@@ -65,7 +65,9 @@ func (s *connSlab) get() (Ref, *connection) {
 	}
 	r := s.next
 	s.next++
-	return r, s.at(r)
+	c := s.at(r)
+	*c = connection{} // memory that is read before it is written is had from the system twice
+	return r, c
 }
 
 func (s *connSlab) put(r Ref) {
@@ -127,7 +129,9 @@ func (s *nodeSlab) get() (uint32, *node) {
 	}
 	i := s.next
 	s.next++
-	return i, s.at(i)
+	n := s.at(i)
+	*n = node{}
+	return i, n
 }
 
 func (s *nodeSlab) put(i uint32) {
