@@ -50,7 +50,21 @@
 //     the memory for the same work. A fixed GOGC of 25 saved as much and cost up to
 //     half of the time again.
 //
+//   - What every packet is asked for in its first 64 bytes: 0.92 of the CPU of a
+//     capture of small packets. Places in the index by a product of the hash, because
+//     the lane was chosen by its lowest bits: 0.9 with a million connections.
+//   - Early records as long as their words, begins of connections in pages, first
+//     hops by stream, a bound for the findings of one code: 0.8 of the peak of a
+//     million connections, 0.9 of one of small flows.
+//   - Fresh memory written before it is read: 0.97 of the time.
+//   - Rules whose words are only made for what is shown, conditions as closures, rules
+//     read only when a finding wakes them: 0.3 of what comes after the last packet.
+//
+// Tried and left: batches of 64 KiB to 1 MiB (256 KiB is as good as any), reading the
+// state of sixteen packets ahead (no gain that could be measured), huge pages for the
+// heap (the runtime's arenas do not take the advice).
+//
 // What a million open connections still cost each: 104 bytes here and 16 in the
 // index, 176 in package tcp, 168 in the ledger, 32 for a segment without an
-// acknowledgement, and 160 for a question without an answer.
+// acknowledgement, and some 80 for a question without an answer.
 package analyze
