@@ -142,7 +142,7 @@ func (t *Table) Text(name, value string) string {
 		return t.Addr(p.Addr()) + "/" + strconv.Itoa(p.Bits())
 	}
 	if macLike.MatchString(value) {
-		return t.plain("mac", strings.ToLower(value))
+		return t.mac(strings.ToLower(value))
 	}
 	if list := strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' || r == ';' }); len(list) > 1 && len(list) <= 16 && addresses(list) {
 		for i, v := range list {
@@ -157,6 +157,16 @@ func (t *Table) Text(name, value string) string {
 		return t.Host(value)
 	}
 	return t.plain(kindOf(name), value)
+}
+
+// mac returns the pseudonym of a station, with who made its interface: two stations
+// that claim one address are told apart by that.
+func (t *Table) mac(address string) string {
+	s := t.plain("mac", address)
+	if v := vendor(address); v != "" {
+		return s + "(" + v + ")"
+	}
+	return s
 }
 
 func addresses(list []string) bool {
@@ -216,7 +226,7 @@ func (t *Table) Host(name string) string {
 var (
 	macLike   = regexp.MustCompile(`^(?i:[0-9a-f]{2}([:-][0-9a-f]{2}){5})$`)
 	hostLike  = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_-]*\.)+[A-Za-z0-9-]{2,}\.?$`)
-	tokenLike = regexp.MustCompile(`\b(?:ip6?-(?:priv-\d+\.\d+|(?:pub|loop|link|mcast|cgnat|any)-\d+)|(?:mac|host|user|path|text)-\d+)(?:\([a-z]{2,5}\))?`)
+	tokenLike = regexp.MustCompile(`\b(?:ip6?-(?:priv-\d+\.\d+|(?:pub|loop|link|mcast|cgnat|any)-\d+)|(?:mac|host|user|path|text)-\d+)(?:\([a-z]{2,16}\))?`)
 	anyToken  = regexp.MustCompile(`\b(?:ip6?-[a-z]+-[0-9.]+|(?:mac|host|user|path|text)-\d+)\b`)
 )
 

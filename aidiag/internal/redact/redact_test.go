@@ -115,3 +115,24 @@ func FuzzText(f *testing.F) {
 		tab.Restore(value)
 	})
 }
+
+func TestVendorOfAStation(t *testing.T) {
+	t.Parallel()
+	for mac, want := range map[string]string{
+		"00:00:0c:12:34:56": "mac-1(cisco)",
+		"00-50-56-AA-BB-CC": "mac-1(vmware)",
+		"02:42:ac:11:00:02": "mac-1(local)",
+		"01:00:5e:00:00:fb": "mac-1(group)",
+		"00:00:00:00:00:00": "mac-1(xerox)",
+		"fc:ff:ff:00:00:01": "mac-1",
+	} {
+		table := New(Options{})
+		got := table.Text("mac", mac)
+		if got != want {
+			t.Errorf("%s is %q, want %q", mac, got, want)
+		}
+		if back := table.Restore("look at " + got + "."); back != "look at "+strings.ToLower(mac)+"." {
+			t.Errorf("%s comes back as %q", got, back)
+		}
+	}
+}
