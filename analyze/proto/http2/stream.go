@@ -26,48 +26,27 @@ type stream struct {
 	dry        [2]int64 // since when it is used up; 0: it is not
 }
 
-// fields are those header fields that matter.
+// fields are those header fields that matter: gRPC's besides those of every version.
 type fields struct {
-	method, path, authority, scheme string
-	status                          int
-	contentType                     string
-	grpcStatus                      string
-	grpcMessage                     string
-	auth, challenge                 string
-	location                        string
-	agent, server                   string
+	web.Fields
+	scheme                  string
+	contentType             string
+	grpcStatus, grpcMessage string
 }
 
 func (f *fields) take(h hpack.HeaderField) {
-	const longest = web.MaxURL
-	v := h.Value[:min(len(h.Value), longest)]
+	v := h.Value[:min(len(h.Value), web.MaxURL)]
 	switch h.Name {
-	case ":method":
-		f.method = v[:min(len(v), 16)]
-	case ":path":
-		f.path = v[:min(len(v), web.MaxTarget)]
-	case ":authority", "host":
-		f.authority = v[:min(len(v), web.MaxHost)]
 	case ":scheme":
 		f.scheme = v
-	case ":status":
-		f.status, _ = strconv.Atoi(v) // no number: 0, no status
 	case "content-type":
 		f.contentType = v
 	case "grpc-status":
 		f.grpcStatus = v
 	case "grpc-message":
 		f.grpcMessage = v
-	case "authorization", "proxy-authorization":
-		f.auth = v
-	case "www-authenticate", "proxy-authenticate":
-		f.challenge = v
-	case "location":
-		f.location = v
-	case "user-agent":
-		f.agent = v
-	case "server":
-		f.server = v
+	default:
+		f.Take(h.Name, h.Value)
 	}
 }
 
@@ -100,21 +79,19 @@ func (a *analyzer) headers(s *proto.Scope, dir flow.Dir, f header, fs *fields) {
 			st.grpcStatus, st.message = n, fs.grpcMessage[:min(len(fs.grpcMessage), web.MaxTarget)]
 		}
 	}
-	if fs.status >= 100 && fs.status < 200 || fs.status == 0 || st.status != 0 {
+	if fs.Status >= 100 && fs.Status < 200 || fs.Status == 0 || st.status != 0 {
 		return // informational, unreadable, or trailers
 	}
-	st.status = fs.status
-	st.x.Code = strconv.Itoa(fs.status)
-	if fs.server != "" {
-		s.Attr("http.server", fs.server)
+	st.status = fs.Status
+	st.x.Code = strconv.Itoa(fs.Status)
+	if fs.Server != "" {
+		s.Attr("http.server", fs.Server)
 	}
 	wait := int64(0)
 	if st.q.Seen && st.ended[flow.ToServer] {
 		wait = max(st.x.RespStart-st.x.ReqEnd, 0)
 	}
-	st.x.Failed = web.Judge(s, &st.q, &web.Response{
-		Status: fs.status, Wait: wait, Challenge: []byte(fs.challenge), Location: []byte(fs.location),
-	})
+	st.x.Failed = web.Judge(s, &st.q, fs.Response(wait))
 }
 
 func (a *analyzer) openStream(s *proto.Scope, dir flow.Dir, f header, fs *fields) *stream {
@@ -123,16 +100,7 @@ func (a *analyzer) openStream(s *proto.Scope, dir flow.Dir, f header, fs *fields
 	if dir == flow.ToServer {
 		at, frame := s.Began()
 		st.x.ReqStart, st.x.ReqFrame = at, frame
-		st.q = web.Request{
-			Method: fs.method, Target: fs.path, Host: fs.authority, TLS: fs.scheme == "https",
-			Auth: fs.auth != "", AuthScheme: web.Scheme([]byte(fs.auth)), Seen: fs.method != "",
-		}
-		if fs.authority != "" {
-			s.Name(fs.authority)
-		}
-		if fs.agent != "" {
-			s.Attr("http.user_agent", fs.agent)
-		}
+		st.q = fs.Request(s, fs.scheme == "https")
 	}
 	st.x.Label = strings.TrimSpace(st.q.Method + " " + st.q.Target)
 	if st.x.Label == "" {

@@ -236,7 +236,7 @@ func (h *http3) header(s *proto.Scope, from int, e *exchange, m *messageHalf) bo
 		if from == 0 {
 			e.request(s, &fs)
 			m.read = true
-		} else if fs.status >= 200 || fs.status == 0 {
+		} else if fs.Status >= 200 || fs.Status == 0 {
 			e.response(s, &fs)
 			m.read = true
 		}
@@ -245,38 +245,27 @@ func (h *http3) header(s *proto.Scope, from int, e *exchange, m *messageHalf) bo
 	return true
 }
 
-func (e *exchange) request(s *proto.Scope, fs *fields) {
-	e.q = web.Request{
-		Method: fs.method, Target: fs.path, Host: fs.authority, TLS: true,
-		Auth: fs.auth != "", AuthScheme: web.Scheme([]byte(fs.auth)), Seen: fs.method != "",
-	}
-	if fs.authority != "" {
-		s.Name(fs.authority)
-	}
-	if fs.agent != "" {
-		s.Attr("http.user_agent", fs.agent)
-	}
-	if label := strings.TrimSpace(fs.method + " " + fs.path); label != "" {
+func (e *exchange) request(s *proto.Scope, fs *web.Fields) {
+	e.q = fs.Request(s, true)
+	if label := strings.TrimSpace(fs.Method + " " + fs.Path); label != "" {
 		e.x.Label = label
 	}
 }
 
-func (e *exchange) response(s *proto.Scope, fs *fields) {
-	if fs.server != "" {
-		s.Attr("http.server", fs.server)
+func (e *exchange) response(s *proto.Scope, fs *web.Fields) {
+	if fs.Server != "" {
+		s.Attr("http.server", fs.Server)
 	}
-	if fs.status == 0 {
+	if fs.Status == 0 {
 		return // not readable: an entry of the table was lost
 	}
-	e.status = fs.status
-	e.x.Code = strconv.Itoa(fs.status)
+	e.status = fs.Status
+	e.x.Code = strconv.Itoa(fs.Status)
 	wait := int64(0)
 	if e.q.Seen && e.half[0].ended {
 		wait = max(e.x.RespStart-e.x.ReqEnd, 0)
 	}
-	e.x.Failed = web.Judge(s, &e.q, &web.Response{
-		Status: fs.status, Wait: wait, Challenge: []byte(fs.challenge), Location: []byte(fs.location),
-	})
+	e.x.Failed = web.Judge(s, &e.q, fs.Response(wait))
 }
 
 // reset ends a stream by RESET_STREAM.

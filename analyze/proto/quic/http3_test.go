@@ -41,7 +41,7 @@ func TestQPACKExamples(t *testing.T) {
 			t.Fatalf("%s: %d bytes left", c.encoder, len(p.ready))
 		}
 		fs, ok := d.section(unhex(t, c.section))
-		if !ok || fs.path != c.path || fs.authority != c.authority {
+		if !ok || fs.Path != c.path || fs.Authority != c.authority {
 			t.Errorf("%s: got %+v", c.section, fs)
 		}
 	}

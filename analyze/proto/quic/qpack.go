@@ -1,8 +1,6 @@
 package quic
 
 import (
-	"strconv"
-
 	"golang.org/x/net/http2/hpack"
 
 	"netwhy/analyze/proto/internal/web"
@@ -17,39 +15,6 @@ const (
 
 // field is one line of a header.
 type field struct{ name, value string }
-
-// fields are those that matter.
-type fields struct {
-	method, path, authority string
-	status                  int
-	auth, challenge         string
-	location                string
-	agent, server           string
-}
-
-func (f *fields) take(l field) {
-	v := l.value[:min(len(l.value), web.MaxURL)]
-	switch l.name {
-	case ":method":
-		f.method = v[:min(len(v), 16)]
-	case ":path":
-		f.path = v[:min(len(v), web.MaxTarget)]
-	case ":authority", "host":
-		f.authority = v[:min(len(v), web.MaxHost)]
-	case ":status":
-		f.status, _ = strconv.Atoi(v) // no number: 0, no status
-	case "authorization", "proxy-authorization":
-		f.auth = v
-	case "www-authenticate", "proxy-authenticate":
-		f.challenge = v
-	case "location":
-		f.location = v
-	case "user-agent":
-		f.agent = v
-	case "server":
-		f.server = v
-	}
-}
 
 // static returns those entries of the static table (RFC 9204, A) that matter; the
 // others have no name here.
@@ -226,7 +191,7 @@ func (t *table) relative(i uint64, fixed bool) field {
 
 // section reads a header (RFC 9204, 4.5). Lines that refer to entries which were
 // not captured have no name.
-func (t *table) section(b []byte) (fs fields, ok bool) {
+func (t *table) section(b []byte) (fs web.Fields, ok bool) {
 	l := lines{b: b}
 	required := t.required(l.number(8))
 	negative := len(l.b) > 0 && l.b[0]&0x80 != 0
@@ -237,7 +202,8 @@ func (t *table) section(b []byte) (fs fields, ok bool) {
 		base += delta
 	}
 	for n := 0; len(l.b) > 0 && !l.short && !l.bad && n < maxLines; n++ {
-		fs.take(t.line(&l, base))
+		f := t.line(&l, base)
+		fs.Take(f.name, f.value)
 	}
 	return fs, !l.short && !l.bad
 }
