@@ -25,8 +25,9 @@ func gravestFirst(a, b *finding.Finding) int {
 	return cmp.Or(cmp.Compare(b.Severity, a.Severity), compareFindings(a, b))
 }
 
-// thin makes room after a finding of a code was added.
+// thin counts a finding of a code that was added, and makes room for more.
 func (c *collector) thin(code finding.Code) {
+	c.same[code]++
 	if c.same[code] >= 2*MaxSame {
 		c.full[code] = c.leave(MaxSame, compareFindings, func(f *finding.Finding) bool { return f.Code == code && f.Flow.Valid() })
 		c.same[code] = MaxSame
@@ -40,7 +41,8 @@ func (c *collector) thin(code finding.Code) {
 	}
 }
 
-// late reports whether a finding comes behind all that will be kept of its code.
+// late reports whether a finding comes behind all that will be kept of its code;
+// never in a live run.
 func (c *collector) late(f *finding.Finding) bool {
 	last, full := c.full[f.Code]
 	return full && f.Flow.Valid() && f.Evidence.First > last

@@ -406,17 +406,18 @@ func (c *collector) find(lane int, f finding.Finding) {
 		c.forgetOldest()
 	}
 	grown := !ok || c.res.Findings[i].Evidence.Count != f.Evidence.Count || c.res.Findings[i].Severity != f.Severity
-	left := !ok && !c.opt.Live && c.late(&f)
 	switch {
 	case ok:
 		c.res.Findings[i] = f
-	case left:
+	case c.late(&f):
 		c.res.Shed++
 	default:
-		c.same[f.Code]++
 		c.finds[key] = len(c.res.Findings)
 		c.res.Findings = append(c.res.Findings, f)
 		c.tell.found(lane, &f)
+		if !c.opt.Live { // there the oldest make room
+			c.thin(f.Code)
+		}
 	}
 	if f.Flow.Valid() {
 		of := c.said[f.Flow]
@@ -425,9 +426,6 @@ func (c *collector) find(lane int, f finding.Finding) {
 		}
 		of.gravest = max(of.gravest, f.Severity)
 		c.said[f.Flow] = of
-	}
-	if !ok && !left && !c.opt.Live {
-		c.thin(f.Code)
 	}
 	if c.emit != nil && c.opt.Live && grown {
 		c.emit(f)
