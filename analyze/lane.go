@@ -736,7 +736,7 @@ func (l *lane) sumUp(slot uint32, c *conversation, why proto.End, frame uint64) 
 		k := l.sockets[c.socket]
 		k.end(l, slot, c, l.ending(c, why))
 		if k.facts != nil {
-			sum.App, sum.Name, sum.Attr = k.facts.App, k.facts.Name, k.facts.Attr
+			sum.App, sum.Name, sum.Attr = k.facts.App, k.facts.Name, k.facts.Attrs()
 		}
 		if k.more != nil {
 			for _, key := range k.more.found {

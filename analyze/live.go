@@ -146,7 +146,7 @@ func (l *lane) openSummary(slot uint32) {
 	c.describe(sum)
 	if c.socket != 0 {
 		if k := l.sockets[c.socket]; k.facts != nil {
-			sum.App, sum.Name, sum.Attr = k.facts.App, k.facts.Name, maps.Clone(k.facts.Attr)
+			sum.App, sum.Name, sum.Attr = k.facts.App, k.facts.Name, maps.Clone(k.facts.Attrs())
 		}
 	}
 	l.books.Peek(c.book, sum)

@@ -523,10 +523,12 @@ func (k *socket) adopt(l *lane, slot uint32, c *conversation, why proto.End) {
 		return
 	}
 	k.facts.App = in.facts.App
-	s := proto.Scope{Facts: k.facts}
+	s := l.scope
+	s.Facts = k.facts
 	s.Name(in.facts.Name)
-	for _, key := range slices.Sorted(maps.Keys(in.facts.Attr)) {
-		s.Attr(key, in.facts.Attr[key])
+	found := in.facts.Attrs()
+	for _, key := range slices.Sorted(maps.Keys(found)) {
+		s.Attr(key, found[key])
 	}
 }
 

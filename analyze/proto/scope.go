@@ -76,14 +76,15 @@ type Scope struct {
 	Out        Sink
 
 	exchange conn.Exchange // at hand: so that those who hand one over allocate none
+	keeps    *kept         // what the lane's analyzers remember
 }
 
 // Facts is what analyzers found out about their conversation; it ends up in its
 // summary.
 type Facts struct {
-	App  string            // protocol recognised
-	Name string            // server name: SNI, Host; hostile
-	Attr map[string]string // hostile
+	App   string // protocol recognised
+	Name  string // server name: SNI, Host; hostile
+	attrs *fact  // hostile
 }
 
 // MaxAttrs and MaxAttrBytes bound the facts kept of one conversation.
@@ -188,15 +189,11 @@ func (s *Scope) Name(name string) {
 
 // Attr notes a fact of the conversation; the first value of a key stays.
 func (s *Scope) Attr(key, value string) {
-	if s.Facts == nil {
+	f := s.Facts
+	if f == nil || f.attrs != nil && (f.attrs.n >= MaxAttrs || f.attrs.has(key)) {
 		return
 	}
-	if s.Facts.Attr == nil {
-		s.Facts.Attr = make(map[string]string, 4)
-	}
-	if _, ok := s.Facts.Attr[key]; !ok && len(s.Facts.Attr) < MaxAttrs {
-		s.Facts.Attr[key] = clip(value)
-	}
+	f.attrs = s.kept().with(f.attrs, key, clip(value))
 }
 
 func clip(v string) string { return v[:min(len(v), MaxAttrBytes)] }

@@ -76,7 +76,7 @@ func TestHandshakes(t *testing.T) {
 		if codes := strings.Join(got.Rec.Codes(), " "); codes != c.codes {
 			t.Errorf("%s: codes %q, want %q", c.what, codes, c.codes)
 		}
-		if len(got.Rec.Exchanges) != 1 || got.Rec.Exchanges[0].Code != c.code || got.Facts.Name != "d.test" || !strings.HasPrefix(got.Facts.Attr["tls.ja4"], "dd2d") {
+		if len(got.Rec.Exchanges) != 1 || got.Rec.Exchanges[0].Code != c.code || got.Facts.Name != "d.test" || !strings.HasPrefix(got.Facts.Attrs()["tls.ja4"], "dd2d") {
 			t.Errorf("%s: exchanges %+v, facts %+v", c.what, got.Rec.Exchanges, got.Facts)
 		}
 		prototest.EveryPrefix(t, fresh, c.steps)

@@ -37,6 +37,7 @@ type Conversation struct {
 	spec    proto.Spec
 	carrier proto.Transport
 	a       proto.Analyzer
+	at      proto.Scope
 	side    [2]side
 	frame   uint64
 	now     int64
@@ -147,10 +148,9 @@ func (c *Conversation) End(at time.Duration, why proto.End) *Conversation {
 func (c *Conversation) Unused(dir flow.Dir) []byte { return c.side[dir].buf }
 
 func (c *Conversation) scope(dir flow.Dir) *proto.Scope {
-	s := &proto.Scope{
-		At: c.now, FrameNo: c.frame, BeganAt: c.now, BeganFrame: c.frame,
-		ClientEnd: c.Client, ServerEnd: c.Server, Facts: &c.Facts, Out: c.Rec, Pkt: c.Packet,
-	}
+	s := &c.at // the same for all calls, as in a lane
+	s.At, s.FrameNo, s.BeganAt, s.BeganFrame = c.now, c.frame, c.now, c.frame
+	s.ClientEnd, s.ServerEnd, s.Facts, s.Out, s.Pkt = c.Client, c.Server, &c.Facts, c.Rec, c.Packet
 	if m := c.side[dir].marks; len(m) > 0 {
 		s.BeganAt, s.BeganFrame = m[0].at, m[0].frame
 	}

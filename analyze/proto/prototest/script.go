@@ -91,8 +91,8 @@ func digest(c *Conversation) string {
 		b.WriteString("| " + x.Label + " -> " + x.Code)
 	}
 	b.WriteString("| " + c.Facts.App + " " + c.Facts.Name)
-	for _, key := range sortedKeys(c.Facts.Attr) {
-		b.WriteString("| " + key + "=" + c.Facts.Attr[key])
+	for _, key := range sortedKeys(c.Facts.Attrs()) {
+		b.WriteString("| " + key + "=" + c.Facts.Attrs()[key])
 	}
 	return b.String()
 }

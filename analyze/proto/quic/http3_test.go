@@ -199,7 +199,7 @@ func TestHTTP3(t *testing.T) {
 			if text != c.exchange || len(conv.Rec.Bad) > 0 {
 				t.Errorf("exchange %q, want %q; malformed %q", text, c.exchange, conv.Rec.Bad)
 			}
-			if conv.Facts.Attr["tls.decrypted"] != "yes" {
+			if conv.Facts.Attrs()["tls.decrypted"] != "yes" {
 				t.Error("not decrypted")
 			}
 		})

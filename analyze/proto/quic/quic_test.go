@@ -162,7 +162,7 @@ func TestVersion2(t *testing.T) {
 	t.Parallel()
 	c := fresh()
 	c.Send(up, 0, initialPacket(version2, 0, dcid, dcid, nil, 1, pad(crypto(0, hello("two.test")))))
-	if c.Facts.Name != "two.test" || c.Facts.Attr["quic.version"] != "2" || !strings.HasPrefix(c.Facts.Attr["tls.ja4"], "q13d") {
+	if c.Facts.Name != "two.test" || c.Facts.Attrs()["quic.version"] != "2" || !strings.HasPrefix(c.Facts.Attrs()["tls.ja4"], "q13d") {
 		t.Errorf("facts %+v", c.Facts)
 	}
 }
@@ -188,8 +188,8 @@ func TestRetry(t *testing.T) {
 	c.Send(down, 0, slices.Concat([]byte{0xf0, 0, 0, 0, 1, 0, 4}, id, make([]byte, 40)))
 	c.Send(up, 0, initialPacket(version1, 0, id, id, nil, 1, pad(crypto(0, ch))))
 	c.Send(down, 0, initialPacket(version1, 1, id, nil, id, 0, pad(crypto(0, serverHello()))))
-	if got := strings.Join(c.Rec.Codes(), " "); got != "quic.retry" || c.Facts.Attr["tls.version"] != "TLS 1.3" {
-		t.Errorf("codes %q, facts %v", got, c.Facts.Attr)
+	if got := strings.Join(c.Rec.Codes(), " "); got != "quic.retry" || c.Facts.Attrs()["tls.version"] != "TLS 1.3" {
+		t.Errorf("codes %q, facts %v", got, c.Facts.Attrs())
 	}
 }
 

@@ -237,8 +237,8 @@ func TestDecryptsWhatTheStandardLibrarySends(t *testing.T) {
 			if string(got.InnerBytes[up]) != "ping from the client" || string(got.InnerBytes[down]) != "pong from the server" {
 				t.Errorf("inside: %q and %q", got.InnerBytes[up], got.InnerBytes[down])
 			}
-			if len(got.Rec.Bad) > 0 || got.Facts.Attr["tls.version"] == "" || got.Facts.Attr["tls.certificate.subject"] != "example.test" {
-				t.Errorf("malformed %v, facts %v", got.Rec.Bad, got.Facts.Attr)
+			if len(got.Rec.Bad) > 0 || got.Facts.Attrs()["tls.version"] == "" || got.Facts.Attrs()["tls.certificate.subject"] != "example.test" {
+				t.Errorf("malformed %v, facts %v", got.Rec.Bad, got.Facts.Attrs())
 			}
 			if n := got.Rec.Counts[proto.TLSAlert]["0"]; n == 0 {
 				t.Errorf("close_notify was not read: %v", got.Rec.Counts[proto.TLSAlert])
@@ -287,7 +287,7 @@ func TestHandshakeFacts(t *testing.T) {
 	server := &tls.Config{Certificates: []tls.Certificate{certificate(t, ecKey(t), nil)}, NextProtos: []string{"h2"}}
 	steps, _ := talk(t, client, server, hello)
 	c := prototest.Run(t, fresh(), steps, proto.Closed)
-	a := c.Facts.Attr
+	a := c.Facts.Attrs()
 	if c.Facts.Name != "example.test" || a["tls.version"] != "TLS 1.3" || a["tls.alpn.offered"] != "h2,http/1.1" ||
 		!strings.HasPrefix(a["tls.ja4"], "t13d") || !strings.Contains(a["tls.ja4"], "h2_") || len(a["tls.ja3"]) != 32 || len(a["tls.ja3s"]) != 32 {
 		t.Errorf("facts: %v", a)
@@ -465,8 +465,8 @@ func TestResumption(t *testing.T) {
 		talk(t, client, server, hello)
 		steps, _ := talk(t, client, server, hello)
 		c := prototest.Run(t, fresh(), steps, proto.Closed)
-		if c.Facts.Attr["tls.resumed"] != want || len(c.Rec.Reports) > 0 {
-			t.Errorf("%x: resumed by %q, want %q; %v", version, c.Facts.Attr["tls.resumed"], want, c.Rec.Codes())
+		if c.Facts.Attrs()["tls.resumed"] != want || len(c.Rec.Reports) > 0 {
+			t.Errorf("%x: resumed by %q, want %q; %v", version, c.Facts.Attrs()["tls.resumed"], want, c.Rec.Codes())
 		}
 	}
 }
@@ -480,8 +480,8 @@ func TestOldHello(t *testing.T) {
 	}
 	c := fresh()
 	c.Send(up, 0, b)
-	if c.Facts.Attr["tls.version.offered"] != "TLS 1.0" || len(c.Unused(up)) != 0 {
-		t.Errorf("facts %v, unused %d", c.Facts.Attr, len(c.Unused(up)))
+	if c.Facts.Attrs()["tls.version.offered"] != "TLS 1.0" || len(c.Unused(up)) != 0 {
+		t.Errorf("facts %v, unused %d", c.Facts.Attrs(), len(c.Unused(up)))
 	}
 }
 

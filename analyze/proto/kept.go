@@ -1,0 +1,118 @@
+package proto
+
+// kept is what the analyzers of one lane remember from conversation to
+// conversation so as not to work it out again: what is said never depends on it.
+// It comes into being with its lane's Scope and belongs to that goroutine.
+type kept struct {
+	things map[any]any // by type
+	words  map[string]string
+	facts  map[step]*fact
+}
+
+// Bounds of what is remembered in a lane. What is full is begun anew.
+const (
+	maxWords    = 1 << 12
+	maxWordLen  = 256
+	maxKeptFact = 1 << 12
+)
+
+func (s *Scope) kept() *kept {
+	if s.keeps == nil {
+		s.keeps = &kept{things: map[any]any{}, words: map[string]string{}, facts: map[step]*fact{}}
+	}
+	return s.keeps
+}
+
+// Kept returns the lane's only T, which is zero at first: room to work in, records
+// that can be used again, results worth remembering. Who keeps results bounds them.
+func Kept[T any](s *Scope) *T {
+	k := s.kept()
+	if x, ok := k.things[(*T)(nil)].(*T); ok {
+		return x
+	}
+	x := new(T)
+	k.things[(*T)(nil)] = x
+	return x
+}
+
+// Word returns b as a text: the same one for the same bytes, as long as the lane
+// remembers it. It is for what many conversations say alike.
+func (s *Scope) Word(b []byte) string {
+	if len(b) == 0 || len(b) > maxWordLen {
+		return string(b)
+	}
+	k := s.kept()
+	if w, ok := k.words[string(b)]; ok {
+		return w
+	}
+	if len(k.words) >= maxWords {
+		clear(k.words)
+	}
+	w := string(b)
+	k.words[w] = w
+	return w
+}
+
+// fact is a set of attributes: those of rest and one more. Conversations of the
+// same software with the same server have the same ones, which are kept once: an
+// open connection costs a pointer for them.
+type fact struct {
+	rest       *fact
+	next       *fact // the last one made of it
+	key, value string
+	n          int
+	all        map[string]string // made when it is asked for
+}
+
+// step leads from one set to the next.
+type step struct {
+	from       *fact
+	key, value string
+}
+
+func (f *fact) has(key string) bool {
+	for ; f != nil; f = f.rest {
+		if f.key == key {
+			return true
+		}
+	}
+	return false
+}
+
+// with returns the set that has one attribute more.
+func (k *kept) with(f *fact, key, value string) *fact {
+	if f != nil && f.next != nil && f.next.key == key && f.next.value == value {
+		return f.next
+	}
+	at := step{f, key, value}
+	next := k.facts[at]
+	if next == nil {
+		next = &fact{rest: f, key: key, value: value, n: 1}
+		if f != nil {
+			next.n += f.n
+		}
+		if len(k.facts) >= maxKeptFact {
+			clear(k.facts)
+		}
+		k.facts[at] = next
+	}
+	if f != nil {
+		f.next = next
+	}
+	return next
+}
+
+// Attrs are the attributes found so far, nil for none: to be read only, since
+// conversations share them.
+func (f *Facts) Attrs() map[string]string {
+	if f.attrs == nil {
+		return nil
+	}
+	if f.attrs.all == nil {
+		f.attrs.all = make(map[string]string, f.attrs.n)
+		for a := f.attrs; a != nil; a = a.rest {
+			f.attrs.all[a.key] = a.value
+		}
+	}
+	return f.attrs.all
+}
