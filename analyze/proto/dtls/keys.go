@@ -34,7 +34,7 @@ func (k *keys) ask(s *proto.Scope, h *handshake.Session) {
 		return
 	}
 	version := uint16(tlsmsg.TLS12)
-	if h.Server.Negotiated() == tlsmsg.DTLS10 {
+	if h.Server.Version == tlsmsg.DTLS10 {
 		version = tlsmsg.TLS11 // of which it is the datagram form (RFC 4347, 1)
 	}
 	for _, dir := range [2]flow.Dir{flow.ToServer, flow.ToClient} {

@@ -129,7 +129,7 @@ func talking() (*prototest.Conversation, *analyzer) {
 	random := hex.EncodeToString(make([]byte, 32))
 	c.Rec.Secrets = map[string][]byte{labelClientTraffic + " " + random: client, labelServerTraffic + " " + random: server}
 	a.version, a.cid = version1, [2]int{4, 4}
-	a.session.Client, a.session.Server = &tlsmsg.ClientHello{ALPN: []string{"h3"}}, &tlsmsg.ServerHello{Cipher: testSuite}
+	a.session.Client, a.session.Server = &tlsmsg.Client{Identity: &tlsmsg.Identity{ALPN: []string{"h3"}}}, &tlsmsg.Server{Cipher: testSuite}
 	return c, a
 }
 

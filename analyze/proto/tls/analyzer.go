@@ -216,15 +216,7 @@ func (a *analyzer) oldHello(s *proto.Scope, h *half, b []byte) int {
 		return 0
 	}
 	h.seen = true
-	c := tlsmsg.ClientHello{Version: binary.BigEndian.Uint16(b[3:])}
 	at, frame := s.Began()
-	if size := int(binary.BigEndian.Uint16(b[5:])); minOldHello+2+size <= n {
-		for specs := b[minOldHello+2 : minOldHello+2+size]; len(specs) >= 3 && len(c.Ciphers) < 256; specs = specs[3:] {
-			if specs[0] == 0 {
-				c.Ciphers = append(c.Ciphers, binary.BigEndian.Uint16(specs[1:]))
-			}
-		}
-	}
-	a.session.OldHello(s, c, handshake.When{At: at, Frame: frame})
+	a.session.OldHello(s, binary.BigEndian.Uint16(b[3:]), handshake.When{At: at, Frame: frame})
 	return n
 }

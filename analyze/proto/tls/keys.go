@@ -83,7 +83,7 @@ func (k *keys) change(s *proto.Scope, h *handshake.Session, dir flow.Dir) {
 	if k.none || k.master == nil || h.Server == nil || k.dir[dir].opener != nil {
 		return
 	}
-	k.dir[dir].opener = k.suite.Open12(k.master, h.Client.Random[:], h.Server.Random[:], h.Server.Negotiated(), dir, h.Server.EncryptThenMAC)
+	k.dir[dir].opener = k.suite.Open12(k.master, h.Client.Random[:], h.Server.Random[:], h.Server.Version, dir, h.Server.EncryptThenMAC)
 	k.dir[dir].seq = 0
 }
 

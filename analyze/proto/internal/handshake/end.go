@@ -35,12 +35,13 @@ func (h *Session) Alert(s *proto.Scope, dir flow.Dir, level, desc uint8) {
 	if level == levelFatal {
 		code = FatalAlert
 	}
+	chain := h.judged()
 	v := []finding.Value{
 		finding.Num(desc), finding.Text(tlsmsg.AlertName(desc)), finding.Text(tlsmsg.Meaning(desc, dir == flow.ToClient)),
 		bit(dir == flow.ToClient), bit(!h.done), finding.Text(h.SNI()), finding.Text(h.clientMax()),
 		finding.Text(h.clientMin()), finding.Text(h.serverVersion()),
-		finding.Text(h.chain.Subject), finding.Text(h.chain.Issuer), finding.Num(h.chain.Length),
-		bit(h.chain.SelfSigned), finding.Num(h.expired()),
+		finding.Text(chain.Subject), finding.Text(chain.Issuer), finding.Num(chain.Length),
+		bit(chain.SelfSigned), finding.Num(h.expired()),
 	}
 	s.Report(code, v...)
 	if level == levelFatal {
@@ -56,22 +57,30 @@ func (h *Session) Alert(s *proto.Scope, dir flow.Dir, level, desc uint8) {
 }
 
 func (h *Session) clientMin() string {
-	if h.Client == nil || h.Client.MinVersion() == 0 {
+	if h.Client == nil || h.Client.Min == 0 {
 		return ""
 	}
-	return tlsmsg.VersionName(h.Client.MinVersion())
+	return tlsmsg.VersionName(h.Client.Min)
 }
 
 func (h *Session) serverVersion() string {
 	if h.Server == nil {
 		return ""
 	}
-	return tlsmsg.VersionName(h.Server.Negotiated())
+	return tlsmsg.VersionName(h.Server.Version)
+}
+
+// judged is what is known of the server's chain.
+func (h *Session) judged() *tlsmsg.Chain {
+	if h.chain == nil {
+		return &tlsmsg.Chain{}
+	}
+	return h.chain
 }
 
 // expired is how long the server's certificate has been expired, s.
 func (h *Session) expired() float64 {
-	if h.chain.Length == 0 || h.chain.Expired < 0 {
+	if h.chain == nil || h.chain.Expired < 0 {
 		return 0
 	}
 	return float64(h.chainAt-h.chain.NotAfter.UnixNano()) / float64(second)
@@ -127,8 +136,9 @@ func (h *Session) unused(s *proto.Scope, why proto.End, now int64) {
 	}
 	at := *s
 	at.At, at.FrameNo = h.last.At, h.last.Frame
-	at.Report(ClosedUnused, finding.Text(h.SNI()), finding.Text(h.chain.Subject), finding.Text(h.chain.Issuer),
-		finding.Num(h.chain.Length), bit(h.chain.SelfSigned), bit(why == proto.Reset), finding.Num(float64(max(now-h.last.At, 0))/ms))
+	chain := h.judged()
+	at.Report(ClosedUnused, finding.Text(h.SNI()), finding.Text(chain.Subject), finding.Text(chain.Issuer),
+		finding.Num(chain.Length), bit(chain.SelfSigned), bit(why == proto.Reset), finding.Num(float64(max(now-h.last.At, 0))/ms))
 }
 
 // AlertKey is the key of an alert in the report's counter: its number, or

@@ -28,8 +28,8 @@ type When struct {
 // Session is one handshake and what followed.
 type Session struct {
 	Transport byte // tlsmsg.OverTCP or OverDTLS
-	Client    *tlsmsg.ClientHello
-	Server    *tlsmsg.ServerHello
+	Client    *tlsmsg.Client
+	Server    *tlsmsg.Server
 
 	hello, helloEnd When // ClientHello, first and last byte
 	answer          When // first handshake message of the server
@@ -44,8 +44,8 @@ type Session struct {
 	failure         string
 	ccs             [2]bool
 	finished        [2]bool
-	certs           bool // the server's certificate was seen
-	chain           tlsmsg.Chain
+	certs           bool          // the server's certificate was seen
+	chain           *tlsmsg.Chain // of the server; nil: not seen, or not readable
 	chainAt         int64
 	serverEncrypted bool // TLS 1.3: encrypted messages of the server
 	answered        bool
@@ -61,7 +61,7 @@ func (h *Session) V13() bool {
 	if h.Server == nil {
 		return false
 	}
-	v := h.Server.Negotiated()
+	v := h.Server.Version
 	return v == tlsmsg.TLS13 || v == tlsmsg.DTLS13 || v>>8 == 0x7f
 }
 
@@ -87,17 +87,14 @@ func (h *Session) Message(s *proto.Scope, dir flow.Dir, typ uint8, body []byte, 
 	case tlsmsg.TypeServerHello:
 		h.serverHello(s, body)
 	case tlsmsg.TypeCertificate:
-		tlsmsg.Schemas(body, s.Carries)
-		if dir == flow.ToClient && !h.certs {
-			h.certificate(s, body)
-		}
+		h.certificate(s, dir, body)
 	case tlsmsg.TypeCertificateStatus:
 		if der, ok := tlsmsg.StapledStatus(body); ok {
 			Status(s, h.SNI(), der, true)
 		}
 	case tlsmsg.TypeEncryptedExtensions:
-		if alpn, ok := tlsmsg.EncryptedALPN(body); ok && alpn != "" {
-			s.Attr("tls.alpn", alpn)
+		if alpn, ok := tlsmsg.EncryptedALPN(body); ok && len(alpn) > 0 {
+			s.Attr("tls.alpn", s.Word(alpn))
 		}
 	}
 	if !h.done {
@@ -151,7 +148,7 @@ func (h *Session) progress(dir flow.Dir, stage string, now When) {
 }
 
 func (h *Session) clientHello(s *proto.Scope, body []byte, began, now When) {
-	c, ok := tlsmsg.ParseClientHello(body, h.Transport == tlsmsg.OverDTLS)
+	c, ok := proto.Kept[tlsmsg.Hellos](s).Client(body, h.Transport, s.Word)
 	if !ok {
 		s.Malformed("ClientHello contradicts its own lengths")
 	}
@@ -165,29 +162,30 @@ func (h *Session) clientHello(s *proto.Scope, body []byte, began, now When) {
 		s.Attr("tls.sni", c.SNI)
 	}
 	if len(c.ALPN) > 0 {
-		s.Attr("tls.alpn.offered", strings.Join(c.ALPN, ","))
+		s.Attr("tls.alpn.offered", c.Offered)
 	}
-	s.Attr("tls.version.offered", tlsmsg.VersionName(c.MaxVersion()))
-	s.Attr("tls.ja3", c.JA3())
-	s.Attr("tls.ja4", c.JA4(h.Transport))
+	s.Attr("tls.version.offered", c.MaxName)
+	s.Attr("tls.ja3", c.JA3)
+	s.Attr("tls.ja4", c.JA4)
 	if c.ECH {
 		s.Attr("tls.ech", "offered")
 	}
 }
 
-// OldHello takes a ClientHello in the form of SSL 2 (RFC 5246, E.2).
-func (h *Session) OldHello(s *proto.Scope, c tlsmsg.ClientHello, began When) {
+// OldHello takes a ClientHello in the form of SSL 2 (RFC 5246, E.2) that offers a
+// version.
+func (h *Session) OldHello(s *proto.Scope, version uint16, began When) {
 	if h.Client != nil {
 		return
 	}
-	h.Client = &c
+	h.Client = &tlsmsg.Client{Identity: &tlsmsg.Identity{Max: version}}
 	h.hello, h.helloEnd = began, When{s.Now(), s.Frame()}
-	s.Attr("tls.version.offered", tlsmsg.VersionName(c.Version))
+	s.Attr("tls.version.offered", tlsmsg.VersionName(version))
 	h.progress(flow.ToServer, "ClientHello", h.helloEnd)
 }
 
 func (h *Session) serverHello(s *proto.Scope, body []byte) {
-	c, ok := tlsmsg.ParseServerHello(body)
+	c, ja3s, ok := proto.Kept[tlsmsg.Hellos](s).Server(body)
 	if !ok {
 		s.Malformed("ServerHello contradicts its own lengths")
 		return
@@ -200,13 +198,13 @@ func (h *Session) serverHello(s *proto.Scope, body []byte) {
 	if h.Server != nil {
 		return // renegotiation
 	}
-	h.Server = &c
+	h.Server = &tlsmsg.Server{Version: c.Negotiated(), Cipher: c.Cipher, EncryptThenMAC: c.EncryptThenMAC, Random: c.Random}
 	version := tlsmsg.VersionName(c.Negotiated())
 	s.Attr("tls.version", version)
 	s.Attr("tls.cipher", tlsmsg.CipherName(c.Cipher))
-	s.Attr("tls.ja3s", c.JA3S())
-	if c.ALPN != "" {
-		s.Attr("tls.alpn", c.ALPN)
+	s.Attr("tls.ja3s", ja3s)
+	if len(c.ALPN) > 0 {
+		s.Attr("tls.alpn", s.Word(c.ALPN))
 	}
 	if c.PSK {
 		s.Attr("tls.resumed", "psk")
@@ -225,27 +223,33 @@ func (h *Session) clientMax() string {
 	if h.Client == nil {
 		return ""
 	}
-	return tlsmsg.VersionName(h.Client.MaxVersion())
+	return tlsmsg.VersionName(h.Client.Max)
 }
 
 // certificate judges the server's chain at the capture's time.
-func (h *Session) certificate(s *proto.Scope, body []byte) {
+func (h *Session) certificate(s *proto.Scope, dir flow.Dir, body []byte) {
+	r, ok := proto.Kept[tlsmsg.Chains](s).Read(body, h.V13())
+	for _, name := range r.Schemas {
+		s.Carries(name)
+	}
+	if dir == flow.ToServer || h.certs {
+		return
+	}
 	h.certs = true
-	ders, ok := tlsmsg.SplitChain(body, h.V13())
 	if !ok {
 		s.Malformed("certificate message contradicts its own lengths")
 	}
-	c, ok := tlsmsg.ReadChain(ders, h.SNI(), time.Unix(0, s.Now()))
-	if !ok {
+	c := r.Judge(h.SNI(), time.Unix(0, s.Now()))
+	if c == nil {
 		return
 	}
 	h.chain, h.chainAt = c, s.Now()
 	sni, subject, issuer := finding.Text(h.SNI()), finding.Text(c.Subject), finding.Text(c.Issuer)
 	s.Attr("tls.certificate.subject", c.Subject)
 	s.Attr("tls.certificate.issuer", c.Issuer)
-	s.Attr("tls.certificate.not_after", c.NotAfter.UTC().Format(time.RFC3339))
+	s.Attr("tls.certificate.not_after", c.Until)
 	if c.Expired >= 0 {
-		s.Report(CertExpired, sni, subject, issuer, finding.Text(c.NotAfter.UTC().Format(time.RFC3339)),
+		s.Report(CertExpired, sni, subject, issuer, finding.Text(c.Until),
 			finding.Num(float64(s.Now()-c.NotAfter.UnixNano())/float64(second)), finding.Num(c.Expired))
 	}
 	if c.NotYetValid == 0 {

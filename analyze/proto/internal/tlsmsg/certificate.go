@@ -7,7 +7,9 @@ import (
 	"crypto/ed25519"
 	"crypto/rsa"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -42,7 +44,7 @@ func SplitChain(body []byte, v13 bool) (ders [][]byte, ok bool) {
 	return ders, true
 }
 
-// Chain is what a server's certificates say, at a given time.
+// Chain is what a server's certificates say, at a given time. Conversations share it.
 type Chain struct {
 	Length     int
 	Subject    string // of the leaf: hostile
@@ -50,6 +52,7 @@ type Chain struct {
 	Names      []string // DNS names and addresses of the leaf, at most maxNames
 	NotBefore  time.Time
 	NotAfter   time.Time
+	Until      string // NotAfter in the form of RFC 3339
 	SelfSigned bool   // the leaf signed itself
 	Root       bool   // the last certificate signed itself: it need not be sent
 	Ordered    bool   // each is signed by the next
@@ -63,10 +66,26 @@ type Chain struct {
 
 const maxNames = 16
 
-// ReadChain parses a chain and judges it against the name asked for and the
-// capture's time. Trust is not judged: nobody knows which roots the client has.
-// The leaf must be readable; others that are not end the chain.
-func ReadChain(ders [][]byte, asked string, at time.Time) (c Chain, ok bool) {
+// Reading is what can be said of a chain whoever asks and whenever.
+type Reading struct {
+	Schemas []string // sets of names that the certificates use: they are counted as protocols
+
+	chain Chain
+	valid []validity        // of each certificate that could be read
+	leaf  *x509.Certificate // names only
+	last  *Chain            // judged last, for asked
+	asked string
+}
+
+// validity is that of one certificate, and whose it is.
+type validity struct {
+	from, until time.Time
+	subject     string
+}
+
+// readChain parses a chain. The leaf must be readable; others that are not end it.
+func readChain(ders [][]byte) *Reading {
+	r := &Reading{}
 	var certs []*x509.Certificate
 	for _, der := range ders {
 		if len(der) > maxCertificate {
@@ -79,37 +98,94 @@ func ReadChain(ders [][]byte, asked string, at time.Time) (c Chain, ok bool) {
 		certs = append(certs, cert)
 	}
 	if len(certs) == 0 {
-		return c, false
+		return r
 	}
 	leaf, last := certs[0], certs[len(certs)-1]
-	c = Chain{
+	c := Chain{
 		Length: len(ders), Subject: nameOf(leaf), Issuer: issuerOf(leaf), NotBefore: leaf.NotBefore, NotAfter: leaf.NotAfter,
-		SelfSigned: selfIssued(leaf), Root: selfIssued(last), Ordered: true, NameFits: true,
-		WeakKey: weak(leaf), Expired: -1, NotYetValid: -1,
+		SelfSigned: selfIssued(leaf), Root: selfIssued(last), Ordered: true, WeakKey: weak(leaf),
 	}
 	for i, cert := range certs {
 		if i > 0 && !bytes.Equal(certs[i-1].RawIssuer, cert.RawSubject) {
 			c.Ordered = false
 		}
-		if c.Expired < 0 && at.After(cert.NotAfter) {
-			c.Expired = i
-		}
-		if c.NotYetValid < 0 && at.Before(cert.NotBefore) {
-			c.NotYetValid = i
-		}
+		r.valid = append(r.valid, validity{cert.NotBefore, cert.NotAfter, nameOf(cert)})
 	}
 	c.Names = append(c.Names, leaf.DNSNames[:min(len(leaf.DNSNames), maxNames)]...)
 	for _, ip := range leaf.IPAddresses[:min(len(leaf.IPAddresses), maxNames)] {
 		c.Names = append(c.Names, ip.String())
 	}
-	if c.Expired > 0 {
-		c.NotAfter = certs[c.Expired].NotAfter
-		c.Subject = nameOf(certs[c.Expired])
+	r.chain = c
+	r.leaf = &x509.Certificate{DNSNames: leaf.DNSNames, Subject: pkix.Name{CommonName: leaf.Subject.CommonName}}
+	for _, ip := range leaf.IPAddresses {
+		r.leaf.IPAddresses = append(r.leaf.IPAddresses, slices.Clone(ip)) // it refers to the bytes read
 	}
-	if asked != "" {
-		c.NameFits = fits(leaf, asked)
+	return r
+}
+
+// Judge holds the chain against the name asked for and a time; nil: it has no
+// readable leaf. Trust is not judged: nobody knows which roots the client has.
+func (r *Reading) Judge(asked string, at time.Time) *Chain {
+	if len(r.valid) == 0 {
+		return nil
 	}
-	return c, true
+	expired, early := -1, -1
+	for i := range r.valid {
+		if expired < 0 && at.After(r.valid[i].until) {
+			expired = i
+		}
+		if early < 0 && at.Before(r.valid[i].from) {
+			early = i
+		}
+	}
+	if r.last != nil && r.last.Expired == expired && r.last.NotYetValid == early && r.asked == asked {
+		return r.last
+	}
+	c := r.chain
+	c.Expired, c.NotYetValid, c.NameFits = expired, early, asked == "" || fits(r.leaf, asked)
+	if expired > 0 {
+		c.NotAfter, c.Subject = r.valid[expired].until, r.valid[expired].subject
+	}
+	c.Until = c.NotAfter.UTC().Format(time.RFC3339)
+	r.last, r.asked = &c, asked
+	return r.last
+}
+
+// Chains remembers the chains of certificates met before: servers send the same ones
+// to everybody.
+type Chains struct {
+	read  [2]map[string]*Reading // by message; before TLS 1.3, and in its form
+	bytes int
+}
+
+// maxChains bounds the bytes that are remembered; a message has 2 to 6 KiB.
+const maxChains = 512 << 10
+
+// Read reads a Certificate message; v13 is the form of TLS 1.3. fit is false when it
+// breaks its own lengths: what was read before stands.
+func (m *Chains) Read(body []byte, v13 bool) (r *Reading, fit bool) {
+	form := 0
+	if v13 {
+		form = 1
+	}
+	if r = m.read[form][string(body)]; r != nil {
+		return r, true
+	}
+	ders, fit := SplitChain(body, v13)
+	r = readChain(ders)
+	r.Schemas = schemasIn(body)
+	const record = 1 << 10 // bytes of a Reading, about
+	if !fit || len(body) > maxChains/8 {
+		return r, fit
+	}
+	if m.bytes += len(body) + record; m.bytes > maxChains {
+		*m = Chains{bytes: len(body) + record}
+	}
+	if m.read[form] == nil {
+		m.read[form] = map[string]*Reading{}
+	}
+	m.read[form][string(body)] = r
+	return r, true
 }
 
 // fits asks as clients do (RFC 9525), and as old ones did: the common name of a

@@ -18,7 +18,8 @@ const (
 // JA3 is the MD5 of version, ciphers, extensions, groups and point formats as
 // the client sent them, without GREASE (Salesforce, github.com/salesforce/ja3).
 func (h *ClientHello) JA3() string {
-	b := strconv.AppendUint(nil, uint64(h.Version), 10)
+	var room [6 * maxCiphers]byte
+	b := strconv.AppendUint(room[:0], uint64(h.Version), 10)
 	for _, list := range [...][]uint16{h.Ciphers, h.Extensions, h.Groups} {
 		b = appendDecimals(append(b, ','), list)
 	}
@@ -34,7 +35,8 @@ func (h *ClientHello) JA3() string {
 
 // JA3S is the MD5 of version, cipher and extensions that the server chose.
 func (h *ServerHello) JA3S() string {
-	b := strconv.AppendUint(nil, uint64(h.Version), 10)
+	var room [6 * maxExtensions]byte
+	b := strconv.AppendUint(room[:0], uint64(h.Version), 10)
 	b = strconv.AppendUint(append(b, ','), uint64(h.Cipher), 10)
 	return md5hex(appendDecimals(append(b, ','), h.Extensions))
 }

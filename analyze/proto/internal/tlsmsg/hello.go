@@ -45,12 +45,10 @@ const (
 	extSignatureAlgorithms = 13
 	extALPN                = 16
 	extEncryptThenMAC      = 22
-	extSessionTicket       = 35
 	extPreSharedKey        = 41
 	extEarlyData           = 42
 	extSupportedVersions   = 43
 	extKeyShare            = 51
-	extQUICParameters      = 57
 	extECH                 = 0xfe0d
 )
 
@@ -63,37 +61,31 @@ const (
 	maxSNI        = 255 // RFC 1035, 2.3.4
 )
 
-// ClientHello is what a client offers. Slices of numbers are copies; strings
-// are hostile.
+// ClientHello is what a client offers. Slices of numbers are copies, the name refers
+// to the bytes read; texts are hostile.
 type ClientHello struct {
-	Version       uint16 // legacy_version
-	Random        [32]byte
-	SessionID     bool
-	Ciphers       []uint16
-	Extensions    []uint16 // in the order sent
-	SNI           string
-	ALPN          []string
-	Groups        []uint16
-	PointFormats  []byte
-	SigAlgs       []uint16
-	Versions      []uint16 // supported_versions
-	KeyShares     []uint16
-	Ticket        bool // a session ticket to resume with (RFC 5077)
-	PSK           bool // pre_shared_key: resumption in TLS 1.3
-	EarlyData     bool
-	ECH           bool // encrypted client hello: SNI is the outer name
-	HasQUICParams bool
+	Version      uint16 // legacy_version
+	Random       [32]byte
+	Ciphers      []uint16
+	Extensions   []uint16 // in the order sent
+	SNI          []byte
+	ALPN         []string
+	Groups       []uint16
+	PointFormats []byte
+	SigAlgs      []uint16
+	Versions     []uint16 // supported_versions
+	EarlyData    bool
+	ECH          bool // encrypted client hello: SNI is the outer name
 }
 
 // ServerHello is what the server chose.
 type ServerHello struct {
 	Version        uint16 // legacy_version
 	Random         [32]byte
-	SessionID      []byte
 	Cipher         uint16
 	Extensions     []uint16
 	Selected       uint16 // supported_versions; 0: not sent
-	ALPN           string
+	ALPN           []byte // refers to the bytes read
 	Group          uint16
 	PSK            bool
 	EncryptThenMAC bool
@@ -149,27 +141,31 @@ func newer(a, b uint16) bool {
 // tolerant (RFC 8701).
 func IsGREASE(v uint16) bool { return v&0x0f0f == 0x0a0a && v>>8 == v&0xff }
 
-// ParseClientHello reads the body of a ClientHello; dtls says that it has a
-// cookie (RFC 6347, 4.2.1). ok is false when it breaks its own lengths.
-func ParseClientHello(body []byte, dtls bool) (h ClientHello, ok bool) {
+// Parse reads the body of a ClientHello in place of what h was before, whose lists
+// of numbers are written over; dtls says that it has a cookie (RFC 6347, 4.2.1). ok is
+// false when it breaks its own lengths.
+func (h *ClientHello) Parse(body []byte, dtls bool) (ok bool) {
+	*h = ClientHello{
+		Ciphers: h.Ciphers[:0], Extensions: h.Extensions[:0], Groups: h.Groups[:0], PointFormats: h.PointFormats[:0],
+		SigAlgs: h.SigAlgs[:0], Versions: h.Versions[:0],
+	}
 	s := cryptobyte.String(body)
 	var random, session, cookie, ciphers, compression cryptobyte.String
 	if !s.ReadUint16(&h.Version) || !s.ReadBytes((*[]byte)(&random), 32) || !s.ReadUint8LengthPrefixed(&session) {
-		return h, false
+		return false
 	}
 	copy(h.Random[:], random)
-	h.SessionID = len(session) > 0
 	if dtls && !s.ReadUint8LengthPrefixed(&cookie) {
-		return h, false
+		return false
 	}
 	if !s.ReadUint16LengthPrefixed(&ciphers) || !s.ReadUint8LengthPrefixed(&compression) || len(ciphers)%2 != 0 {
-		return h, false
+		return false
 	}
-	h.Ciphers = numbers(ciphers, maxCiphers)
+	h.Ciphers = numbers(h.Ciphers, ciphers, maxCiphers)
 	if s.Empty() {
-		return h, true // SSL 3 and TLS 1.0 without extensions
+		return true // SSL 3 and TLS 1.0 without extensions
 	}
-	return h, extensions(&s, &h.Extensions, h.extension)
+	return extensions(&s, &h.Extensions, h.extension)
 }
 
 // extensions walks a block of extensions, notes their order and calls each.
@@ -198,19 +194,12 @@ func (h *ClientHello) extension(typ uint16, data cryptobyte.String) bool {
 	var list cryptobyte.String
 	switch typ {
 	case extServerName:
-		if data.Empty() {
-			return true
-		}
-		if !data.ReadUint16LengthPrefixed(&list) {
+		name, ok := serverName(data)
+		if !ok {
 			return false
 		}
-		var kind uint8
-		var name cryptobyte.String
-		if !list.ReadUint8(&kind) || !list.ReadUint16LengthPrefixed(&name) {
-			return false
-		}
-		if kind == 0 && h.SNI == "" {
-			h.SNI = string(name[:min(len(name), maxSNI)])
+		if len(h.SNI) == 0 {
+			h.SNI = name
 		}
 	case extALPN:
 		return protocols(data, &h.ALPN)
@@ -218,44 +207,59 @@ func (h *ClientHello) extension(typ uint16, data cryptobyte.String) bool {
 		if !data.ReadUint16LengthPrefixed(&list) {
 			return false
 		}
-		h.Groups = numbers(list, maxList)
+		h.Groups = numbers(h.Groups[:0], list, maxList)
 	case extPointFormats:
 		if !data.ReadUint8LengthPrefixed(&list) {
 			return false
 		}
-		h.PointFormats = append([]byte(nil), list[:min(len(list), maxList)]...)
+		h.PointFormats = append(h.PointFormats[:0], list[:min(len(list), maxList)]...)
 	case extSignatureAlgorithms:
 		if !data.ReadUint16LengthPrefixed(&list) {
 			return false
 		}
-		h.SigAlgs = numbers(list, maxList)
+		h.SigAlgs = numbers(h.SigAlgs[:0], list, maxList)
 	case extSupportedVersions:
 		if !data.ReadUint8LengthPrefixed(&list) {
 			return false
 		}
-		h.Versions = numbers(list, maxList)
+		h.Versions = numbers(h.Versions[:0], list, maxList)
 	case extKeyShare:
-		if !data.ReadUint16LengthPrefixed(&list) {
-			return false
-		}
-		for !list.Empty() && len(h.KeyShares) < maxList {
-			var group uint16
-			var share cryptobyte.String
-			if !list.ReadUint16(&group) || !list.ReadUint16LengthPrefixed(&share) {
-				return false
-			}
-			h.KeyShares = append(h.KeyShares, group)
-		}
-	case extSessionTicket:
-		h.Ticket = !data.Empty()
-	case extPreSharedKey:
-		h.PSK = true
+		return keyShares(data)
 	case extEarlyData:
 		h.EarlyData = true
 	case extECH:
 		h.ECH = true
-	case extQUICParameters:
-		h.HasQUICParams = true
+	}
+	return true
+}
+
+// serverName reads the name asked for (RFC 6066, 3), empty where there is none.
+func serverName(data cryptobyte.String) (name []byte, ok bool) {
+	if data.Empty() {
+		return nil, true
+	}
+	var list, text cryptobyte.String
+	var kind uint8
+	if !data.ReadUint16LengthPrefixed(&list) || !list.ReadUint8(&kind) || !list.ReadUint16LengthPrefixed(&text) {
+		return nil, false
+	}
+	if kind != 0 {
+		return nil, true
+	}
+	return text[:min(len(text), maxSNI)], true
+}
+
+// keyShares reports whether key shares (RFC 8446, 4.2.8) keep to their lengths.
+func keyShares(data cryptobyte.String) bool {
+	var list cryptobyte.String
+	if !data.ReadUint16LengthPrefixed(&list) {
+		return false
+	}
+	for n := 0; !list.Empty() && n < maxList; n++ {
+		var share cryptobyte.String
+		if !list.Skip(2) || !list.ReadUint16LengthPrefixed(&share) {
+			return false
+		}
 	}
 	return true
 }
@@ -282,25 +286,26 @@ func isRetry(random []byte) bool {
 		"\xc2\xa2\x11\x16\x7a\xbb\x8c\x5e\x07\x9e\x09\xe2\xc8\xa8\x33\x9c"
 }
 
-// ParseServerHello reads the body of a ServerHello.
-func ParseServerHello(body []byte) (h ServerHello, ok bool) {
+// Parse reads the body of a ServerHello in place of what h was before; ok is false
+// when it breaks its own lengths.
+func (h *ServerHello) Parse(body []byte) (ok bool) {
+	*h = ServerHello{Extensions: h.Extensions[:0]}
 	s := cryptobyte.String(body)
 	var random, session cryptobyte.String
 	var compression uint8
 	if !s.ReadUint16(&h.Version) || !s.ReadBytes((*[]byte)(&random), 32) || !s.ReadUint8LengthPrefixed(&session) ||
 		!s.ReadUint16(&h.Cipher) || !s.ReadUint8(&compression) {
-		return h, false
+		return false
 	}
 	copy(h.Random[:], random)
 	h.Retry = isRetry(random)
-	h.SessionID = append([]byte(nil), session[:min(len(session), 32)]...)
 	if s.Empty() {
-		return h, true
+		return true
 	}
-	return h, extensions(&s, &h.Extensions, h.extension)
+	return extensions(&s, &h.Extensions, h.extension)
 }
 
-func (h *ServerHello) extension(typ uint16, data cryptobyte.String) bool {
+func (h *ServerHello) extension(typ uint16, data cryptobyte.String) (ok bool) {
 	switch typ {
 	case extSupportedVersions:
 		return data.ReadUint16(&h.Selected)
@@ -311,42 +316,47 @@ func (h *ServerHello) extension(typ uint16, data cryptobyte.String) bool {
 	case extEncryptThenMAC:
 		h.EncryptThenMAC = true
 	case extALPN:
-		var list []string
-		if !protocols(data, &list) {
-			return false
-		}
-		if len(list) > 0 {
-			h.ALPN = list[0]
-		}
+		h.ALPN, ok = chosenProtocol(data)
+		return ok
 	}
 	return true
 }
 
+// chosenProtocol is the first of a list of ALPN, which has one (RFC 7301, 3.1).
+func chosenProtocol(data cryptobyte.String) (name []byte, ok bool) {
+	var list, p cryptobyte.String
+	if !data.ReadUint16LengthPrefixed(&list) {
+		return nil, false
+	}
+	for n := 0; !list.Empty() && n < maxProtocols; n++ {
+		if !list.ReadUint8LengthPrefixed(&p) {
+			return nil, false
+		}
+		if n == 0 {
+			name = p
+		}
+	}
+	return name, true
+}
+
 // EncryptedALPN returns the protocol that EncryptedExtensions of TLS 1.3 names.
-func EncryptedALPN(body []byte) (alpn string, ok bool) {
+func EncryptedALPN(body []byte) (alpn []byte, ok bool) {
 	s := cryptobyte.String(body)
 	var order []uint16
-	ok = extensions(&s, &order, func(typ uint16, data cryptobyte.String) bool {
-		var list []string
-		if typ != extALPN {
-			return true
-		}
-		if !protocols(data, &list) {
-			return false
-		}
-		if len(list) > 0 {
-			alpn = list[0]
+	ok = extensions(&s, &order, func(typ uint16, data cryptobyte.String) (ok bool) {
+		if typ == extALPN {
+			alpn, ok = chosenProtocol(data)
+			return ok
 		}
 		return true
 	})
 	return alpn, ok
 }
 
-func numbers(list cryptobyte.String, limit int) []uint16 {
-	n := min(len(list)/2, limit)
-	out := make([]uint16, n)
-	for i := range out {
-		out[i] = binary.BigEndian.Uint16(list[2*i:])
+// numbers appends those of a list, up to a limit.
+func numbers(dst []uint16, list cryptobyte.String, limit int) []uint16 {
+	for ; len(list) > 1 && len(dst) < limit; list = list[2:] {
+		dst = append(dst, binary.BigEndian.Uint16(list))
 	}
-	return out
+	return dst
 }

@@ -19,17 +19,18 @@ func schemas() []schema {
 	}
 }
 
-// Schemas calls found with the name of each set of names that the certificates in
-// a message use: they are counted as protocols.
-func Schemas(body []byte, found func(name string)) {
+// schemasIn returns the name of each set of names that the certificates in a message
+// use.
+func schemasIn(body []byte) (names []string) {
 	for _, x := range schemas() {
 		if bytes.Contains(body, []byte(x.shows)) {
-			found(x.name)
+			names = append(names, x.name)
 		}
 	}
+	return names
 }
 
-// SchemaNames are all that Schemas finds.
+// SchemaNames are all that a Reading can have.
 func SchemaNames() (names []string) {
 	for _, x := range schemas() {
 		names = append(names, x.name)

@@ -91,19 +91,31 @@ func TestAlertsHaveMeaning(t *testing.T) {
 
 func FuzzMessages(f *testing.F) {
 	f.Add([]byte{3, 3, 0})
-	f.Fuzz(func(_ *testing.T, b []byte) {
+	f.Add(helloOf("a.test", 1, 0x1a1a, 0x1301))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var hellos Hellos
+		var chains Chains
 		for _, dtls := range []bool{false, true} {
-			if h, ok := ParseClientHello(b, dtls); ok {
-				_ = h.JA3() + h.JA4(OverTCP)
+			var h ClientHello
+			transport := byte(OverTCP)
+			if dtls {
+				transport = OverDTLS
+			}
+			ok := h.Parse(b, dtls)
+			for range 2 { // worked out, and remembered
+				c, same := hellos.Client(b, transport, func(b []byte) string { return string(b) })
+				if same != ok || c.JA3 != h.JA3() || c.JA4 != h.JA4(transport) || c.SNI != string(h.SNI) || c.Random != h.Random {
+					t.Errorf("remembered as %+v, %v: %+v, %v", c, same, h, ok)
+				}
 			}
 		}
-		if h, ok := ParseServerHello(b); ok {
-			_ = h.JA3S()
+		if h, ja3s, ok := hellos.Server(b); ok && ja3s != h.JA3S() {
+			t.Errorf("remembered as %s: %s", ja3s, h.JA3S())
 		}
 		_, _ = EncryptedALPN(b)
 		for _, v13 := range []bool{false, true} {
-			ders, _ := SplitChain(b, v13)
-			_, _ = ReadChain(ders, "x.test", time.Unix(0, 0))
+			r, _ := chains.Read(b, v13)
+			_ = r.Judge("x.test", time.Unix(0, 0))
 		}
 	})
 }
