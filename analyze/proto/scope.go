@@ -46,7 +46,7 @@ type Lookup interface {
 }
 
 // Sink receives what analyzers say. The lanes of package analyze are one;
-// prototest has another.
+// prototest has another. Values and exchanges are valid during the call only.
 type Sink interface {
 	Report(s *Scope, host netip.Addr, code finding.Code, v []finding.Value)
 	ReportEvidence(s *Scope, host netip.Addr, code finding.Code, ev finding.Evidence, v []finding.Value)
@@ -75,8 +75,9 @@ type Scope struct {
 	Copy       bool           // Duplicate
 	Out        Sink
 
-	exchange conn.Exchange // at hand: so that those who hand one over allocate none
-	keeps    *kept         // what the lane's analyzers remember
+	exchange conn.Exchange   // at hand: so that those who hand one over allocate none
+	values   []finding.Value // the same for those who report
+	keeps    *kept           // what the lane's analyzers remember
 }
 
 // Facts is what analyzers found out about their conversation; it ends up in its
@@ -131,18 +132,20 @@ func (s *Scope) Server() netip.AddrPort { return s.ServerEnd }
 // Report notes one occurrence of a symptom on this conversation at this frame.
 // Values stand in the order of the code's Def.
 func (s *Scope) Report(code finding.Code, v ...finding.Value) {
-	s.Out.Report(s, netip.Addr{}, code, v)
+	s.ReportHost(netip.Addr{}, code, v...)
 }
 
 // ReportHost notes a symptom that belongs to a host rather than a conversation.
 func (s *Scope) ReportHost(host netip.Addr, code finding.Code, v ...finding.Value) {
-	s.Out.Report(s, host, code, v)
+	s.values = append(s.values[:0], v...)
+	s.Out.Report(s, host, code, s.values)
 }
 
 // ReportEvidence reports a symptom with proof that was gathered before, for those
 // who judge at the end.
 func (s *Scope) ReportEvidence(host netip.Addr, code finding.Code, ev finding.Evidence, v ...finding.Value) {
-	s.Out.ReportEvidence(s, host, code, ev, v)
+	s.values = append(s.values[:0], v...)
+	s.Out.ReportEvidence(s, host, code, ev, s.values)
 }
 
 // Malformed counts bytes that break the protocol; it is reported once a

@@ -30,63 +30,77 @@ const (
 	copied = 5 * ms
 )
 
-// query is one question with an id, and what became of it.
+// query is one question with an id, and what became of it. Most conversations with
+// a resolver have one, and are kept long after it was answered: it is small.
 type query struct {
-	id       uint16
-	typ      uint16
-	times    uint16 // sent
-	answers  uint16 // got
-	client   netip.AddrPort
-	resolver netip.AddrPort
 	label    string // type and name
-	name     string // the second part of it
 	first    int64
 	last     int64 // sent again
 	frame    uint64
 	lastSent uint64
-	bytes    uint64
+	bytes    uint32
+	id       uint16
+	typ      uint16
+	times    uint16 // sent
+	answers  uint16 // got
+	spelt    uint8  // length of the type in label
 
-	rcode  uint16 // of the first answer
-	cut    bool   // the first answer was truncated
-	ttl    uint8  // IP TTL of the first answer
+	// Of the first answer, for a contradiction:
+	rcode  uint16
+	cut    bool  // it was truncated
+	ttl    uint8 // of IP
 	digest uint64
 	at     int64
-	addrs  []netip.Addr // of the first answer, for a contradiction
+	addrs  []netip.Addr
 }
+
+func (q *query) name() string     { return q.label[q.spelt+1:] }
+func (q *query) typeName() string { return q.label[:q.spelt] }
 
 // analyzer is one conversation with a resolver.
 type analyzer struct {
-	stream  bool
-	queries []query // oldest first
-	last    int64   // time of the last message
-	skip    [2]int  // stream: bytes of a message too long to be kept
-	lost    [2]bool // stream: look for the next message
+	queries []query  // oldest first
+	one     [1]query // where the first is kept
+	last    int64    // time of the last message
+	stream  *stream  // nil: datagrams
+}
+
+// stream is where messages begin and end over TCP, by direction.
+type stream struct {
+	skip [2]int  // bytes of a message too long to be kept
+	lost [2]bool // look for the next message
+}
+
+// desk is what a lane's analyzers work at.
+type desk struct {
+	message message
+	label   []byte
 }
 
 // Data implements proto.Analyzer.
 func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
-	if !a.stream {
+	if a.stream == nil {
 		a.message(s, dir, b, s.Now(), s.Frame())
 		return len(b), nil
 	}
-	used := 0
+	st, used := a.stream, 0
 	for {
-		if n := min(a.skip[dir], len(b)-used); n > 0 {
-			a.skip[dir] -= n
+		if n := min(st.skip[dir], len(b)-used); n > 0 {
+			st.skip[dir] -= n
 			used += n
 		}
 		rest := b[used:]
 		if len(rest) == 0 {
 			return used, nil
 		}
-		if a.lost[dir] {
+		if st.lost[dir] {
 			switch probeStream(dir, rest) {
 			case proto.No:
 				return len(b), nil
 			case proto.NeedMore:
 				return used, nil
 			case proto.Likely, proto.Certain:
-				a.lost[dir] = false
+				st.lost[dir] = false
 			}
 		}
 		if len(rest) < 2 {
@@ -96,14 +110,14 @@ func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 		switch {
 		case n < headerLen:
 			s.Malformed("DNS over TCP: length below that of a header")
-			a.lost[dir] = true
+			st.lost[dir] = true
 			return len(b), nil
 		case 2+n > proto.MaxBuffered:
 			if len(rest) < 2+headerLen {
 				return used, nil
 			}
 			a.message(s, dir, rest[2:], s.Now(), s.Frame())
-			a.skip[dir] = 2 + n
+			st.skip[dir] = 2 + n
 			continue
 		case len(rest) < 2+n:
 			return used, nil
@@ -119,12 +133,15 @@ func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 
 // Gap implements proto.Analyzer.
 func (a *analyzer) Gap(_ *proto.Scope, dir flow.Dir, n int) error {
-	if a.skip[dir] >= n {
-		a.skip[dir] -= n
+	if a.stream == nil {
 		return nil
 	}
-	a.skip[dir] = 0
-	a.lost[dir] = true
+	if a.stream.skip[dir] >= n {
+		a.stream.skip[dir] -= n
+		return nil
+	}
+	a.stream.skip[dir] = 0
+	a.stream.lost[dir] = true
 	return nil
 }
 
@@ -141,7 +158,7 @@ func (a *analyzer) End(s *proto.Scope, _ proto.End) {
 
 // message takes one message whose first byte came at began.
 func (a *analyzer) message(s *proto.Scope, dir flow.Dir, b []byte, began int64, beganFrame uint64) {
-	var m message
+	m := &proto.Kept[desk](s).message
 	m.parse(b)
 	a.last = s.Now()
 	if m.bad == faultShort {
@@ -166,9 +183,9 @@ func (a *analyzer) message(s *proto.Scope, dir flow.Dir, b []byte, began int64, 
 		return // nobody has to answer, nobody asked for a name, or it was the capture point that asked again
 	}
 	if m.response() {
-		a.response(s, &m, client, resolver, uint64(len(b)), began, beganFrame)
+		a.response(s, m, client, uint64(len(b)), began, beganFrame)
 	} else if m.questions > 0 {
-		a.query(s, &m, client, resolver, uint64(len(b)), began, beganFrame)
+		a.query(s, m, client, len(b), began, beganFrame)
 	}
 }
 
@@ -183,27 +200,31 @@ func facts(s *proto.Scope, resolver netip.AddrPort) {
 	}
 }
 
-func (a *analyzer) query(s *proto.Scope, m *message, client, resolver netip.AddrPort, size uint64, began int64, beganFrame uint64) {
+func (a *analyzer) query(s *proto.Scope, m *message, client netip.AddrPort, size int, began int64, beganFrame uint64) {
 	if q := a.find(m); q != nil {
-		if s.Now()-q.last < copied && !a.stream {
+		if s.Now()-q.last < copied && a.stream == nil {
 			return
 		}
 		q.times = min(q.times+1, 1<<15)
 		q.last, q.lastSent = s.Now(), s.Frame()
-		s.Report(Retransmission, finding.Text(q.name), finding.Text(typeName(q.typ)),
+		s.Report(Retransmission, finding.Text(q.name()), finding.Text(q.typeName()),
 			finding.Num(q.times), seconds(q.last-q.first))
-		s.Publish(&Asked{Client: client, Resolver: resolver, Name: q.name, Type: typeName(q.typ), Again: uint32(q.times) - 1})
+		s.Publish(&Asked{Client: client, Name: q.name(), Type: q.typeName()})
 		return
 	}
 	a.room(s)
 	typ := typeName(m.qtype)
-	label := typ + " " + string(m.name())
+	d := proto.Kept[desk](s)
+	d.label = append(append(append(d.label[:0], typ...), ' '), m.name()...)
+	if a.queries == nil {
+		a.queries = a.one[:0]
+	}
 	a.queries = append(a.queries, query{
-		id: m.id, typ: m.qtype, times: 1, client: client, resolver: resolver,
-		label: label, name: label[len(typ)+1:], first: began, last: s.Now(), frame: beganFrame, lastSent: s.Frame(), bytes: size,
+		id: m.id, typ: m.qtype, times: 1, spelt: uint8(len(typ) & 0xff), label: s.Word(d.label),
+		first: began, last: s.Now(), frame: beganFrame, lastSent: s.Frame(), bytes: uint32(size), //nolint:gosec // at most 64 KiB
 	})
 	q := &a.queries[len(a.queries)-1]
-	s.Publish(&Asked{Client: client, Resolver: resolver, Name: q.name, Type: typ})
+	s.Publish(&Asked{Client: client, Name: q.name(), Type: q.typeName()})
 }
 
 // room makes place for one query: the oldest is forgotten.
@@ -220,22 +241,23 @@ func (a *analyzer) room(s *proto.Scope) {
 func (a *analyzer) find(m *message) *query {
 	for i := len(a.queries) - 1; i >= 0; i-- {
 		q := &a.queries[i]
-		if q.id == m.id && (m.questions == 0 || q.typ == m.qtype && q.name == string(m.name())) {
+		if q.id == m.id && (m.questions == 0 || q.typ == m.qtype && q.name() == string(m.name())) {
 			return q
 		}
 	}
 	return nil
 }
 
-func (a *analyzer) response(s *proto.Scope, m *message, client, resolver netip.AddrPort, size uint64, began int64, beganFrame uint64) {
+func (a *analyzer) response(s *proto.Scope, m *message, client netip.AddrPort, size uint64, began int64, beganFrame uint64) {
 	q := a.find(m)
 	if q == nil {
-		if len(a.queries) > 0 && !a.stream {
-			s.Report(Unsolicited, finding.Text(string(m.name())), finding.Text(typeName(m.qtype)))
+		if len(a.queries) > 0 && a.stream == nil {
+			s.Report(Unsolicited, finding.Text(s.Word(m.name())), finding.Text(typeName(m.qtype)))
 			return
 		}
-		judge(s, m, string(m.name()), 0, false)
-		s.Publish(a.lookup(m, string(m.name()), client, resolver))
+		name := s.Word(m.name())
+		judge(s, m, name, 0, false)
+		answered(s, m, client.Addr(), name, 0, 0)
 		return
 	}
 	if q.answers++; q.answers > 1 {
@@ -247,17 +269,24 @@ func (a *analyzer) response(s *proto.Scope, m *message, client, resolver netip.A
 		q.ttl = p.TTL
 	}
 	took := max(s.Now()-q.first, 0)
-	judge(s, m, q.name, took, q.times > 1 && s.Now()-q.last < soon)
-	l := a.lookup(m, q.name, client, resolver)
-	q.addrs = l.Addrs
-	l.QuerySeen, l.QueryFrame, l.QueryTime, l.Waited, l.Queries = true, q.frame, q.first, took, uint32(q.times)
-	s.Publish(l)
+	judge(s, m, q.name(), took, q.times > 1 && s.Now()-q.last < soon)
+	q.addrs = answered(s, m, client.Addr(), q.name(), q.first, took)
 	s.Exchange(&conn.Exchange{
 		Protocol: s.Facts.App, Label: q.label, Code: rcodeName(m.rcode),
 		Failed: failed(m.rcode), Complete: true,
-		ReqStart: q.first, ReqEnd: q.first, ReqFrame: q.frame, ReqLast: q.frame, ReqBytes: q.bytes,
+		ReqStart: q.first, ReqEnd: q.first, ReqFrame: q.frame, ReqLast: q.frame, ReqBytes: uint64(q.bytes),
 		RespStart: began, RespFrame: beganFrame, RespEnd: s.Now(), RespLast: s.Frame(), RespBytes: size,
 	})
+}
+
+// answered publishes the addresses of an answer, and returns them.
+func answered(s *proto.Scope, m *message, client netip.Addr, name string, start, waited int64) []netip.Addr {
+	if m.addrs == 0 {
+		return nil
+	}
+	l := &Lookup{Client: client, Name: name, Start: start, Waited: waited, Addrs: slices.Clone(m.addrBuf[:m.addrs])}
+	s.Publish(l)
+	return l.Addrs
 }
 
 // judge says what the code and the time of an answer mean by themselves.
@@ -286,11 +315,11 @@ func judge(s *proto.Scope, m *message, name string, took int64, repeated bool) {
 // twice may be answered twice, by a server that rotates addresses: only more
 // answers than queries are somebody else's.
 func (a *analyzer) again(s *proto.Scope, m *message, q *query) {
-	if a.stream {
+	if a.stream != nil {
 		return // a zone transfer answers one query with many messages (RFC 5936, 2.2)
 	}
 	if m.truncated() || q.cut || m.rcode == q.rcode && m.digest == q.digest {
-		s.Report(DuplicateAnswer, finding.Text(q.name), finding.Text(typeName(q.typ)))
+		s.Report(DuplicateAnswer, finding.Text(q.name()), finding.Text(q.typeName()))
 		return
 	}
 	if q.answers <= q.times {
@@ -300,7 +329,7 @@ func (a *analyzer) again(s *proto.Scope, m *message, q *query) {
 	if p := s.Packet(); p != nil {
 		ttl = p.TTL
 	}
-	s.Report(DifferentAnswers, finding.Text(q.name), finding.Text(typeName(q.typ)),
+	s.Report(DifferentAnswers, finding.Text(q.name()), finding.Text(q.typeName()),
 		finding.Text(describe(q.rcode, q.addrs)), finding.Text(describe(m.rcode, m.addrBuf[:m.addrs])), finding.Num(float64(s.Now()-q.at)/ms),
 		finding.Num(q.ttl), finding.Num(ttl))
 }
@@ -323,29 +352,11 @@ func (a *analyzer) forget(s *proto.Scope, q *query, now int64) {
 	}
 	at := *s // the proof is the query, not the frame at which its conversation was folded
 	at.At, at.FrameNo = q.last, q.lastSent
-	at.Report(NoAnswer, finding.Text(q.name), finding.Text(typeName(q.typ)), finding.Num(q.times), seconds(waited))
-	s.Publish(&Lookup{
-		Client: q.client, Resolver: q.resolver, Name: q.name, Type: typeName(q.typ), QuerySeen: true, TCP: a.stream,
-		QueryFrame: q.frame, QueryTime: q.first, Waited: waited, Queries: uint32(q.times),
-	})
+	at.Report(NoAnswer, finding.Text(q.name()), finding.Text(q.typeName()), finding.Num(q.times), seconds(waited))
 	at.Exchange(&conn.Exchange{
 		Protocol: "dns", Label: q.label, Failed: true,
-		ReqStart: q.first, ReqEnd: q.first, ReqFrame: q.frame, ReqLast: q.frame, ReqBytes: q.bytes,
+		ReqStart: q.first, ReqEnd: q.first, ReqFrame: q.frame, ReqLast: q.frame, ReqBytes: uint64(q.bytes),
 	})
-}
-
-func (a *analyzer) lookup(m *message, name string, client, resolver netip.AddrPort) *Lookup {
-	l := &Lookup{
-		Client: client, Resolver: resolver, Name: name, Type: typeName(m.qtype), Code: rcodeName(m.rcode),
-		Answered: true, Truncated: m.truncated(), TCP: a.stream, Answers: m.answers,
-	}
-	if m.answers > 0 {
-		l.TTL = m.minTTL
-	}
-	if m.addrs > 0 {
-		l.Addrs = append([]netip.Addr(nil), m.addrBuf[:m.addrs]...)
-	}
-	return l
 }
 
 // describe writes an answer for the report: its addresses, or its code.

@@ -18,5 +18,5 @@
 //
 // A query that goes to a second resolver, or again from another port, is another
 // conversation. What needs several of them (bursts, a silent resolver, a TCP
-// retry that is dropped) is for package correlate, which reads the Lookup events.
+// retry that is dropped) is for package correlate.
 package dns

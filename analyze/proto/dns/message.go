@@ -71,13 +71,10 @@ type message struct {
 	ns        uint16
 	ar        uint16
 	rcode     uint16 // with the EDNS extension (RFC 6891, 6.1.3)
-	edns      bool
-	udpSize   uint16 // EDNS: what the sender can take
 	qtype     uint16
 	qclass    uint16
 	questions int    // questions read
 	answers   int    // answer records read
-	minTTL    uint32 // of the answers; meaningless without any
 	digest    uint64 // of type and data of the answers, whatever their order
 	bad       fault  // empty: every record could be read
 	rest      int    // bytes behind the last record
@@ -104,7 +101,7 @@ func (m *message) truncated() bool { return m.flags&0x0200 != 0 }
 // where it had to stop.
 func (m *message) parse(b []byte) {
 	m.bad, m.rest, m.questions, m.answers = "", 0, 0, 0
-	m.edns, m.udpSize, m.minTTL, m.digest = false, 0, ^uint32(0), 0
+	m.digest = 0
 	m.nameLen, m.addrs, m.qtype, m.qclass = 0, 0, 0, 0
 	if len(b) < headerLen {
 		m.id, m.flags, m.rcode, m.qd, m.an, m.ns, m.ar = 0, 0, 0, 0, 0, 0, 0
@@ -163,8 +160,7 @@ func (m *message) record(b []byte, off, section int) int {
 		m.bad = faultRecord
 		return off
 	}
-	typ, class := binary.BigEndian.Uint16(b[n:]), binary.BigEndian.Uint16(b[n+2:])
-	ttl := binary.BigEndian.Uint32(b[n+4:])
+	typ, ttl := binary.BigEndian.Uint16(b[n:]), binary.BigEndian.Uint32(b[n+4:])
 	size := int(binary.BigEndian.Uint16(b[n+8:]))
 	data := n + 10
 	if size > len(b)-data {
@@ -172,7 +168,6 @@ func (m *message) record(b []byte, off, section int) int {
 		return off
 	}
 	if typ == typeOPT {
-		m.edns, m.udpSize = true, class
 		if m.response() {
 			m.rcode = m.flags&15 | uint16(ttl>>24)<<4
 		}
@@ -186,15 +181,14 @@ func (m *message) record(b []byte, off, section int) int {
 		return off
 	}
 	if section == 0 {
-		m.answer(b[data:data+size], typ, ttl)
+		m.answer(b[data:data+size], typ)
 	}
 	return data + size
 }
 
 // answer takes one record of the answer section into account.
-func (m *message) answer(data []byte, typ uint16, ttl uint32) {
+func (m *message) answer(data []byte, typ uint16) {
 	m.answers++
-	m.minTTL = min(m.minTTL, ttl)
 	switch typ {
 	case typeA, typeAAAA:
 		if a, ok := netip.AddrFromSlice(data); ok && m.addrs < len(m.addrBuf) {

@@ -77,7 +77,7 @@ func TCP() proto.Spec {
 		Name: "dns", Doc: "DNS over TCP (RFC 1035, 4.2.2; RFC 7766)",
 		Carrier: proto.TCP, Ports: []uint16{portDNS},
 		Probe: probeStream,
-		New:   func() proto.Analyzer { return &analyzer{stream: true} },
+		New:   func() proto.Analyzer { return &analyzer{stream: &stream{}} },
 	}
 }
 
