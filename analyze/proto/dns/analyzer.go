@@ -73,7 +73,7 @@ type stream struct {
 
 // desk is what a lane's analyzers work at.
 type desk struct {
-	message message
+	reading reading
 	label   []byte
 }
 
@@ -158,8 +158,8 @@ func (a *analyzer) End(s *proto.Scope, _ proto.End) {
 
 // message takes one message whose first byte came at began.
 func (a *analyzer) message(s *proto.Scope, dir flow.Dir, b []byte, began int64, beganFrame uint64) {
-	m := &proto.Kept[desk](s).message
-	m.parse(b)
+	m := &proto.Kept[desk](s).reading
+	m.read(b)
 	a.last = s.Now()
 	if m.bad == faultShort {
 		s.Malformed(string(m.bad))
@@ -200,7 +200,7 @@ func facts(s *proto.Scope, resolver netip.AddrPort) {
 	}
 }
 
-func (a *analyzer) query(s *proto.Scope, m *message, client netip.AddrPort, size int, began int64, beganFrame uint64) {
+func (a *analyzer) query(s *proto.Scope, m *reading, client netip.AddrPort, size int, began int64, beganFrame uint64) {
 	if q := a.find(m); q != nil {
 		if s.Now()-q.last < copied && a.stream == nil {
 			return
@@ -238,7 +238,7 @@ func (a *analyzer) room(s *proto.Scope) {
 
 // find returns the query that a message repeats or answers. Answers to
 // malformed queries have no question: the id alone must do then.
-func (a *analyzer) find(m *message) *query {
+func (a *analyzer) find(m *reading) *query {
 	for i := len(a.queries) - 1; i >= 0; i-- {
 		q := &a.queries[i]
 		if q.id == m.id && (m.questions == 0 || q.typ == m.qtype && q.name() == string(m.name())) {
@@ -248,7 +248,7 @@ func (a *analyzer) find(m *message) *query {
 	return nil
 }
 
-func (a *analyzer) response(s *proto.Scope, m *message, client netip.AddrPort, size uint64, began int64, beganFrame uint64) {
+func (a *analyzer) response(s *proto.Scope, m *reading, client netip.AddrPort, size uint64, began int64, beganFrame uint64) {
 	q := a.find(m)
 	if q == nil {
 		if len(a.queries) > 0 && a.stream == nil {
@@ -256,7 +256,7 @@ func (a *analyzer) response(s *proto.Scope, m *message, client netip.AddrPort, s
 			return
 		}
 		name := s.Word(m.name())
-		judge(s, m, name, 0, false)
+		judge(s, &m.message, name, 0, false)
 		answered(s, m, client.Addr(), name, 0, 0)
 		return
 	}
@@ -269,7 +269,7 @@ func (a *analyzer) response(s *proto.Scope, m *message, client netip.AddrPort, s
 		q.ttl = p.TTL
 	}
 	took := max(s.Now()-q.first, 0)
-	judge(s, m, q.name(), took, q.times > 1 && s.Now()-q.last < soon)
+	judge(s, &m.message, q.name(), took, q.times > 1 && s.Now()-q.last < soon)
 	q.addrs = answered(s, m, client.Addr(), q.name(), q.first, took)
 	s.Exchange(&conn.Exchange{
 		Protocol: s.Facts.App, Label: q.label, Code: rcodeName(m.rcode),
@@ -280,7 +280,7 @@ func (a *analyzer) response(s *proto.Scope, m *message, client netip.AddrPort, s
 }
 
 // answered publishes the addresses of an answer, and returns them.
-func answered(s *proto.Scope, m *message, client netip.Addr, name string, start, waited int64) []netip.Addr {
+func answered(s *proto.Scope, m *reading, client netip.Addr, name string, start, waited int64) []netip.Addr {
 	if m.addrs == 0 {
 		return nil
 	}
@@ -314,7 +314,7 @@ func judge(s *proto.Scope, m *message, name string, took int64, repeated bool) {
 // again looks at a further answer to the same query. A query that was sent
 // twice may be answered twice, by a server that rotates addresses: only more
 // answers than queries are somebody else's.
-func (a *analyzer) again(s *proto.Scope, m *message, q *query) {
+func (a *analyzer) again(s *proto.Scope, m *reading, q *query) {
 	if a.stream != nil {
 		return // a zone transfer answers one query with many messages (RFC 5936, 2.2)
 	}
@@ -336,7 +336,7 @@ func (a *analyzer) again(s *proto.Scope, m *message, q *query) {
 
 // forget ends a query: without an answer it is reported, if long enough passed
 // to say so.
-func (a *analyzer) forget(s *proto.Scope, q *query, now int64) {
+func (*analyzer) forget(s *proto.Scope, q *query, now int64) {
 	if q.answers > 0 {
 		return
 	}

@@ -299,8 +299,8 @@ func TestHostileNames(t *testing.T) {
 		{"extended label", []byte{0x41, 'a', 0}, faultLabel},
 		{"too long", slices.Concat(slices.Repeat(append([]byte{63}, make([]byte, 63)...), 4), []byte{0}), faultNameLong},
 	} {
-		var m message
-		m.parse(slices.Concat(head, c.name))
+		var m reading
+		m.read(slices.Concat(head, c.name))
 		if m.bad != c.bad {
 			t.Errorf("%s: got %q, want %q", c.what, m.bad, c.bad)
 		}
@@ -310,8 +310,8 @@ func TestHostileNames(t *testing.T) {
 func TestNamesKeepTheirBytes(t *testing.T) {
 	t.Parallel()
 	b := []byte{0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 5, 'A', '.', '\\', 0xff, 0, 2, 'd', 'e', 0, 0, 1, 0, 1}
-	var m message
-	m.parse(b)
+	var m reading
+	m.read(b)
 	if got, want := string(m.name()), "a\\.\\\\\xff\x00.de"; got != want || m.bad != "" {
 		t.Errorf("got %q (%s), want %q", got, m.bad, want)
 	}
@@ -343,8 +343,8 @@ func TestProbe(t *testing.T) {
 func TestParseAllocatesNothing(t *testing.T) {
 	b := msg(1, flR, "www.example.com", typeA, rr{typ: typeCNAME, data: wire("x.test")}, a4("192.0.2.1"), a4("192.0.2.2"))
 	if n := testing.AllocsPerRun(100, func() {
-		var m message
-		m.parse(b)
+		var m reading
+		m.read(b)
 		if m.bad != "" || m.addrs != 2 {
 			t.Errorf("bad %q, addresses %d", m.bad, m.addrs)
 		}
@@ -380,7 +380,7 @@ func BenchmarkParse(b *testing.B) {
 	b.SetBytes(int64(len(raw)))
 	b.ReportAllocs()
 	for b.Loop() {
-		var m message
-		m.parse(raw)
+		var m reading
+		m.read(raw)
 	}
 }

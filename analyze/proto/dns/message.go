@@ -9,7 +9,6 @@ import (
 const (
 	headerLen   = 12
 	maxName     = 255 // octets of a name on the wire
-	maxJumps    = 32  // compression pointers followed for one name; real names need one or two
 	maxLabelLen = 63
 	minRR       = 11 // root name, type, class, TTL, length
 )
@@ -62,7 +61,7 @@ const (
 	faultRData    fault = "record data does not fit its type"
 )
 
-// message is one DNS message, walked. It keeps nothing of the bytes parsed.
+// message is one DNS message, walked. It keeps nothing of the bytes walked.
 type message struct {
 	id        uint16
 	flags     uint16
@@ -78,10 +77,12 @@ type message struct {
 	digest    uint64 // of type and data of the answers, whatever their order
 	bad       fault  // empty: every record could be read
 	rest      int    // bytes behind the last record
+}
 
-	// The first question, dotted, in lower case, and addresses of the answers.
-	// Lengths and no slices: a message that points into itself would be moved
-	// to the heap.
+// texts is what is read of a message besides: the first question, dotted, in lower
+// case, and addresses of the answers. Lengths and no slices: what points into itself
+// would be moved to the heap.
+type texts struct {
 	nameBuf [maxText]byte
 	nameLen int
 	addrBuf [MaxAddrs]netip.Addr
@@ -91,18 +92,30 @@ type message struct {
 // maxText bounds a name as text: every byte of a name may need an escape.
 const maxText = 2 * maxName
 
-func (m *message) name() []byte { return m.nameBuf[:m.nameLen] }
+func (t *texts) name() []byte { return t.nameBuf[:t.nameLen] }
+
+// reading is a message with its texts.
+type reading struct {
+	message
+	texts
+}
+
+// read walks b and keeps the texts. It allocates nothing.
+func (r *reading) read(b []byte) {
+	r.nameLen, r.addrs = 0, 0
+	r.walk(b, &r.texts)
+}
 
 func (m *message) response() bool  { return m.flags&0x8000 != 0 }
 func (m *message) opcode() uint16  { return m.flags >> 11 & 15 }
 func (m *message) truncated() bool { return m.flags&0x0200 != 0 }
 
-// parse walks b. It allocates nothing, and reads what can be read: bad says
-// where it had to stop.
-func (m *message) parse(b []byte) {
+// walk goes through b and reads what can be read: bad says where it had to stop.
+// Texts go to t, if it is not nil.
+func (m *message) walk(b []byte, t *texts) {
 	m.bad, m.rest, m.questions, m.answers = "", 0, 0, 0
 	m.digest = 0
-	m.nameLen, m.addrs, m.qtype, m.qclass = 0, 0, 0, 0
+	m.qtype, m.qclass = 0, 0
 	if len(b) < headerLen {
 		m.id, m.flags, m.rcode, m.qd, m.an, m.ns, m.ar = 0, 0, 0, 0, 0, 0, 0
 		m.bad = faultShort
@@ -114,13 +127,13 @@ func (m *message) parse(b []byte) {
 	m.rcode = m.flags & 15
 	off := headerLen
 	for i := range int(m.qd) {
-		if off = m.question(b, off, i == 0); m.bad != "" {
+		if off = m.question(b, off, i == 0, t); m.bad != "" {
 			return
 		}
 	}
 	for section, n := range [3]uint16{m.an, m.ns, m.ar} {
 		for range int(n) {
-			if off = m.record(b, off, section); m.bad != "" {
+			if off = m.record(b, off, section, t); m.bad != "" {
 				return
 			}
 		}
@@ -128,15 +141,14 @@ func (m *message) parse(b []byte) {
 	m.rest = len(b) - off
 }
 
-func (m *message) question(b []byte, off int, first bool) int {
+func (m *message) question(b []byte, off int, first bool, t *texts) int {
 	var n int
 	if first {
-		var buf []byte
-		if buf, n, m.bad = appendName(m.nameBuf[:0], b, off); m.bad != "" {
-			return off
-		}
-		m.nameLen = len(buf)
-	} else if n, m.bad = skipName(b, off); m.bad != "" {
+		n, m.bad = firstName(b, off, t)
+	} else {
+		n, m.bad = skipName(b, off)
+	}
+	if m.bad != "" {
 		return off
 	}
 	if len(b)-n < 4 {
@@ -150,7 +162,7 @@ func (m *message) question(b []byte, off int, first bool) int {
 	return n + 4
 }
 
-func (m *message) record(b []byte, off, section int) int {
+func (m *message) record(b []byte, off, section int, t *texts) int {
 	n, bad := skipName(b, off)
 	if bad != "" {
 		m.bad = bad
@@ -181,19 +193,22 @@ func (m *message) record(b []byte, off, section int) int {
 		return off
 	}
 	if section == 0 {
-		m.answer(b[data:data+size], typ)
+		m.answer(b[data:data+size], typ, t)
 	}
 	return data + size
 }
 
 // answer takes one record of the answer section into account.
-func (m *message) answer(data []byte, typ uint16) {
+func (m *message) answer(data []byte, typ uint16, t *texts) {
 	m.answers++
+	if t == nil {
+		return
+	}
 	switch typ {
 	case typeA, typeAAAA:
-		if a, ok := netip.AddrFromSlice(data); ok && m.addrs < len(m.addrBuf) {
-			m.addrBuf[m.addrs] = a
-			m.addrs++
+		if a, ok := netip.AddrFromSlice(data); ok && t.addrs < len(t.addrBuf) {
+			t.addrBuf[t.addrs] = a
+			t.addrs++
 		}
 	case typeCNAME, typeDNAME, typeNS, typePTR, typeMX, typeSOA, typeSRV:
 		return // names may be compressed differently: equal answers would differ
@@ -278,68 +293,63 @@ func skipName(b []byte, off int) (int, fault) {
 	}
 }
 
-// appendName reads the name at off, dotted and in lower case, into dst and
-// returns the offset behind it. Each pointer must point before the label that
-// it ends, so that no loop can be made (RFC 1035, 4.1.4: "a prior occurrence").
-// Bytes of labels stay as they are; a dot or backslash inside a label is
-// escaped (RFC 1035, 5.1). The root is ".".
-func appendName(dst, b []byte, off int) (name []byte, next int, bad fault) {
-	next = -1
-	wire, low := 0, off
-	for jumps := 0; ; {
+// firstName reads the name at off, where no name stands before, and returns the
+// offset behind it: a pointer could only lead to itself or into the header. Dotted
+// and in lower case it goes to t, if that is not nil. Bytes of labels stay as they are; a
+// dot or backslash inside a label is escaped (RFC 1035, 5.1). The root is ".".
+func firstName(b []byte, off int, t *texts) (next int, bad fault) {
+	start, n := off, 0
+	for {
 		if off >= len(b) {
-			return dst, off, faultName
+			return off, faultName
 		}
 		c := int(b[off])
 		switch {
 		case c == 0:
-			if next < 0 {
-				next = off + 1
+			if t != nil {
+				if off == start {
+					t.nameBuf[0], n = '.', 1
+				}
+				t.nameLen = n
 			}
-			if len(dst) == 0 {
-				dst = append(dst, '.')
-			}
-			return dst, next, ""
-		case c <= maxLabelLen:
-			wire += 1 + c
-			if wire > maxName {
-				return dst, off, faultNameLong
-			}
-			if off+1+c > len(b) {
-				return dst, off, faultName
-			}
-			dst = appendLabel(dst, b[off+1:off+1+c])
-			off += 1 + c
+			return off + 1, ""
+		case c > maxLabelLen && c < 0xc0:
+			return off, faultLabel
+		case c >= 0xc0 && off+2 > len(b):
+			return off, faultName
 		case c >= 0xc0:
-			if off+2 > len(b) {
-				return dst, off, faultName
-			}
-			if next < 0 {
-				next = off + 2
-			}
-			p := (c&0x3f)<<8 | int(b[off+1])
-			if jumps++; p >= low || p < headerLen || jumps > maxJumps {
-				return dst, off, faultPointer
-			}
-			off, low = p, p
-		default:
-			return dst, off, faultLabel
+			return off, faultPointer
 		}
+		end := off + 1 + c
+		if end-start > maxName {
+			return off, faultNameLong
+		}
+		if end > len(b) {
+			return off, faultName
+		}
+		if t != nil {
+			if n > 0 {
+				t.nameBuf[n] = '.'
+				n++
+			}
+			n += copyLabel(t.nameBuf[n:], b[off+1:end])
+		}
+		off = end
 	}
 }
 
-func appendLabel(dst, label []byte) []byte {
-	if len(dst) > 0 {
-		dst = append(dst, '.')
-	}
+// copyLabel writes a label to dst, which has room for twice as much.
+func copyLabel(dst, label []byte) (n int) {
 	for _, c := range label {
-		if 'A' <= c && c <= 'Z' {
+		switch {
+		case 'A' <= c && c <= 'Z':
 			c += 'a' - 'A'
+		case c == '.' || c == '\\':
+			dst[n] = '\\'
+			n++
 		}
-		if c == '.' || c == '\\' {
-			dst = append(dst, '\\')
-		}
-		dst = append(dst, c)
+		dst[n] = c
+		n++
 	}
-	return dst
+	return n
 }

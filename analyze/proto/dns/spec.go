@@ -156,7 +156,7 @@ func probeDatagram(_ flow.Dir, b []byte) proto.Verdict {
 		return proto.No
 	}
 	var m message
-	m.parse(b)
+	m.walk(b, nil)
 	switch {
 	case m.bad == "" && m.rest == 0 && m.qd+m.an > 0 && m.qd <= 1 && (m.qd == 0 || plausibleClass(m.qclass)):
 		return proto.Certain
@@ -212,7 +212,7 @@ func probeStream(dir flow.Dir, b []byte) proto.Verdict {
 	}
 	if len(b) < n {
 		var m message
-		m.parse(b)
+		m.walk(b, nil)
 		if m.questions > 0 && plausibleClass(m.qclass) {
 			return proto.Likely
 		}

@@ -57,14 +57,35 @@ type half struct {
 // request is one request that waits for its response, or has one that is being
 // received.
 type request struct {
-	x          conn.Exchange
-	q          web.Request
-	whole      bool
-	gap        bool  // bytes of it were lost
+	label string
+	q     web.Request
+	code  string // of the response
+	wire  [2]wire
+	whole bool
+	gap   bool // bytes of it were lost
+
 	expect     int64 // time of the head that asked for 100 Continue; 0: it did not
 	headAnswer bool  // a 100 came
+	failed     bool
 	unanswered bool
 }
+
+// wire is a message as it came: its first and last bytes.
+type wire struct {
+	start, end  int64 // ns
+	first, last uint64
+	bytes       uint64
+}
+
+// desk keeps the lists of requests of connections that have none, for the next
+// request to use.
+type desk struct{ lists [][]request }
+
+// Bounds of those that are kept: most connections ask for one thing at a time.
+const (
+	maxLists    = 1 << 8
+	maxListKept = 4
+)
 
 // analyzer is one connection.
 type analyzer struct {
@@ -196,13 +217,36 @@ func (a *analyzer) resync(s *proto.Scope, dir flow.Dir, b []byte) int {
 	return a.head(s, dir, b)
 }
 
+// expect notes one more request.
+func (a *analyzer) expect(s *proto.Scope, r *request) {
+	if d := proto.Kept[desk](s); a.pending == nil && len(d.lists) > 0 {
+		n := len(d.lists) - 1
+		a.pending, d.lists = d.lists[n], d.lists[:n]
+	}
+	a.pending = append(a.pending, *r)
+}
+
+// forget drops the oldest request.
+func (a *analyzer) forget(s *proto.Scope) {
+	n := copy(a.pending, a.pending[1:])
+	clear(a.pending[n:])
+	a.pending = a.pending[:n]
+	if n > 0 {
+		return
+	}
+	if d := proto.Kept[desk](s); len(d.lists) < maxLists && cap(a.pending) <= maxListKept {
+		d.lists = append(d.lists, a.pending)
+	}
+	a.pending = nil
+}
+
 func (a *analyzer) request(s *proto.Scope, h *head) {
 	if len(a.pending) >= maxPending {
 		a.give(s, false)
 	}
-	at, frame := s.Began()
-	r := request{q: web.Request{
-		Method: string(h.method), Target: clip(h.target, web.MaxTarget), Host: clip(h.host, web.MaxHost),
+	method, label := labelOf(s, h)
+	r := request{label: label, q: web.Request{
+		Method: method, Target: label[len(method)+1:], Host: s.Word(h.host[:min(len(h.host), web.MaxHost)]),
 		Auth: len(h.auth) > 0, Seen: true,
 	}}
 	if r.q.Auth {
@@ -213,16 +257,13 @@ func (a *analyzer) request(s *proto.Scope, h *head) {
 		web.Searched(s, hostOnly(r.q.Host), r.q.Target)
 	}
 	if len(h.agent) > 0 {
-		s.Attr("http.user_agent", clip(h.agent, proto.MaxAttrBytes))
+		s.Attr("http.user_agent", s.Word(h.agent[:min(len(h.agent), proto.MaxAttrBytes)]))
 	}
 	if h.expect {
 		r.expect = s.Now()
 	}
-	r.x = conn.Exchange{
-		Protocol: name, Label: r.q.Method + " " + r.q.Target,
-		ReqStart: at, ReqFrame: frame, ReqEnd: s.Now(), ReqLast: s.Frame(), ReqBytes: h.bytes(),
-	}
-	a.pending = append(a.pending, r)
+	r.wire[flow.ToServer] = began(s, h.bytes())
+	a.expect(s, &r)
 	p := &a.half[flow.ToServer]
 	p.kind = web.Media(h.kind)
 	switch {
@@ -235,16 +276,33 @@ func (a *analyzer) request(s *proto.Scope, h *head) {
 	}
 }
 
+// labelOf is what a request asks for, method and target, in one text; those that
+// are short come again.
+func labelOf(s *proto.Scope, h *head) (method, label string) {
+	const short = 64
+	target := h.target[:min(len(h.target), web.MaxTarget)]
+	method = s.Word(h.method)
+	if len(method)+1+len(target) > short {
+		return method, method + " " + string(target)
+	}
+	var room [short]byte
+	return method, s.Word(append(append(append(room[:0], h.method...), ' '), target...))
+}
+
+// began is a message of which n bytes have come.
+func began(s *proto.Scope, n uint64) wire {
+	at, frame := s.Began()
+	return wire{start: at, first: frame, end: s.Now(), last: s.Frame(), bytes: n}
+}
+
 // unreadable notes a request that no one can read; its answer tells more.
 func (a *analyzer) unreadable(s *proto.Scope) {
 	if len(a.pending) > 0 {
 		return
 	}
-	at, frame := s.Began()
-	a.pending = append(a.pending, request{whole: true, x: conn.Exchange{
-		Protocol: name, Label: "(unreadable request)",
-		ReqStart: at, ReqFrame: frame, ReqEnd: s.Now(), ReqLast: s.Frame(),
-	}})
+	r := request{whole: true, label: "(unreadable request)"}
+	r.wire[flow.ToServer] = began(s, 0)
+	a.expect(s, &r)
 }
 
 func hostOnly(host string) string {
@@ -261,31 +319,28 @@ func hostOnly(host string) string {
 
 func (a *analyzer) response(s *proto.Scope, h *head) {
 	if len(h.server) > 0 {
-		s.Attr("http.server", clip(h.server, proto.MaxAttrBytes))
+		s.Attr("http.server", s.Word(h.server[:min(len(h.server), proto.MaxAttrBytes)]))
 	}
 	if h.status < 200 && h.status != 101 {
-		s.Count(proto.HTTPStatus, strconv.Itoa(h.status))
+		s.Count(proto.HTTPStatus, statusText(s, h.status))
 		if len(a.pending) > 0 {
 			a.pending[0].headAnswer = true
 		}
 		return
 	}
-	r := a.current()
-	at, frame := s.Began()
-	r.x.RespStart, r.x.RespFrame = at, frame
-	r.x.RespEnd, r.x.RespLast = s.Now(), s.Frame()
-	r.x.RespBytes = h.bytes()
-	r.x.Code = strconv.Itoa(h.status)
+	r := a.current(s)
+	r.wire[flow.ToClient] = began(s, h.bytes())
+	r.code = statusText(s, h.status)
 	a.status, a.holes = h.status, cut(s)
 	if a.holes {
-		s.Count(proto.HTTPStatus, r.x.Code) // tshark waits for no body then
+		s.Count(proto.HTTPStatus, r.code) // tshark waits for no body then
 	}
 	a.ocsp, a.answer = bytes.HasPrefix(h.kind, []byte("application/ocsp-response")), nil
 	wait := int64(0)
-	if r.x.ReqFrame != 0 && !r.gap && r.whole {
-		wait = max(at-r.x.ReqEnd, 0)
+	if r.wire[flow.ToServer].first != 0 && !r.gap && r.whole {
+		wait = max(r.wire[flow.ToClient].start-r.wire[flow.ToServer].end, 0)
 	}
-	r.x.Failed = web.Judge(s, &r.q, &web.Response{Status: h.status, Wait: wait, Challenge: h.challenge, Location: h.location})
+	r.failed = web.Judge(s, &r.q, &web.Response{Status: h.status, Wait: wait, Challenge: h.challenge, Location: h.location})
 	a.short = h.status == 200 && h.length <= web.MaxRefusal && !a.ocsp
 	p := &a.half[flow.ToClient]
 	p.kind = web.Media(h.kind)
@@ -310,11 +365,17 @@ func (a *analyzer) response(s *proto.Scope, h *head) {
 	}
 }
 
+// statusText writes a status without allocating.
+func statusText(s *proto.Scope, status int) string {
+	var room [20]byte
+	return s.Word(strconv.AppendInt(room[:0], int64(status), 10))
+}
+
 // current is the request that a response belongs to; one that was not captured
 // is made up, without times.
-func (a *analyzer) current() *request {
+func (a *analyzer) current(s *proto.Scope) *request {
 	if len(a.pending) == 0 {
-		a.pending = append(a.pending, request{whole: true, gap: true, x: conn.Exchange{Protocol: name, Label: "(request not captured)"}})
+		a.expect(s, &request{whole: true, gap: true, label: "(request not captured)"})
 	}
 	return &a.pending[0]
 }
@@ -349,24 +410,21 @@ func (a *analyzer) refused(s *proto.Scope, b []byte) {
 
 // count moves times and sizes of the message at hand.
 func (a *analyzer) count(s *proto.Scope, dir flow.Dir, n uint64) {
-	if dir == flow.ToServer {
-		if len(a.pending) > 0 {
-			r := &a.pending[len(a.pending)-1]
-			if r.expect != 0 && !r.headAnswer && s.Now()-r.expect >= web.Second/2 {
-				s.Report(web.UploadRefused, finding.Text(r.q.Method), finding.Text(r.q.Target), finding.Text(r.q.Host),
-					finding.Num(float64(s.Now()-r.expect)/web.Millisecond))
-			}
-			r.expect = 0
-			r.x.ReqEnd, r.x.ReqLast = s.Now(), s.Frame()
-			r.x.ReqBytes += n
-		}
+	if len(a.pending) == 0 {
 		return
 	}
-	if len(a.pending) > 0 {
-		r := &a.pending[0]
-		r.x.RespEnd, r.x.RespLast = s.Now(), s.Frame()
-		r.x.RespBytes += n
+	r := &a.pending[0]
+	if dir == flow.ToServer {
+		r = &a.pending[len(a.pending)-1]
+		if r.expect != 0 && !r.headAnswer && s.Now()-r.expect >= web.Second/2 {
+			s.Report(web.UploadRefused, finding.Text(r.q.Method), finding.Text(r.q.Target), finding.Text(r.q.Host),
+				finding.Num(float64(s.Now()-r.expect)/web.Millisecond))
+		}
+		r.expect = 0
 	}
+	w := &r.wire[dir]
+	w.end, w.last = s.Now(), s.Frame()
+	w.bytes += n
 }
 
 // chunkSize reads the line before a chunk (RFC 9112, 7.1).
@@ -447,7 +505,7 @@ func (a *analyzer) countStatus(s *proto.Scope) {
 	if a.holes {
 		return
 	}
-	s.Count(proto.HTTPStatus, strconv.Itoa(a.status))
+	s.Count(proto.HTTPStatus, statusText(s, a.status))
 	if a.ocsp {
 		handshake.Status(s, "", a.answer, false)
 		a.ocsp, a.answer = false, nil
@@ -457,8 +515,8 @@ func (a *analyzer) countStatus(s *proto.Scope) {
 // attempted publishes the oldest request, if it is the first or has no answer.
 func (a *analyzer) attempted(s *proto.Scope, why proto.End) {
 	r := &a.pending[0]
-	if r.q.Seen && r.x.ReqFrame != 0 && (!a.given || r.unanswered) {
-		web.Attempted(s, &r.q, r.x.ReqStart, r.x.ReqEnd, r.x.ReqFrame, r.unanswered, why)
+	if w := &r.wire[flow.ToServer]; r.q.Seen && w.first != 0 && (!a.given || r.unanswered) {
+		web.Attempted(s, &r.q, w.start, w.end, w.first, r.unanswered, why)
 	}
 	a.given = true
 }
@@ -469,11 +527,14 @@ func (a *analyzer) give(s *proto.Scope, complete bool) {
 		a.attempted(s, proto.Over)
 	}
 	r := &a.pending[0]
-	r.x.Complete = complete && !r.gap
-	if r.x.ReqFrame != 0 {
-		s.Exchange(&r.x)
+	if q, w := &r.wire[flow.ToServer], &r.wire[flow.ToClient]; q.first != 0 {
+		s.Exchange(&conn.Exchange{
+			Protocol: name, Label: r.label, Code: r.code, Failed: r.failed, Complete: complete && !r.gap,
+			ReqStart: q.start, ReqEnd: q.end, ReqFrame: q.first, ReqLast: q.last, ReqBytes: q.bytes,
+			RespStart: w.start, RespEnd: w.end, RespFrame: w.first, RespLast: w.last, RespBytes: w.bytes,
+		})
 	}
-	a.pending = append(a.pending[:0], a.pending[1:]...)
+	a.forget(s)
 }
 
 // abandon gives up the message of a direction, whose rest cannot be read.
@@ -542,10 +603,11 @@ func (a *analyzer) End(s *proto.Scope, why proto.End) {
 	oneSided := !a.heard && len(a.pending) > 1
 	for len(a.pending) > 0 {
 		r := &a.pending[0]
-		waited := max(now-r.x.ReqEnd, 0)
-		if !oneSided && r.whole && !r.gap && r.x.ReqFrame != 0 && (over || waited >= unanswered) && a.half[flow.ToClient].phase != lost {
-			web.Unanswered(s, &r.q, r.x.ReqEnd, r.x.ReqLast, waited, why == proto.Reset)
-			r.x.Failed, r.unanswered = true, true
+		w := &r.wire[flow.ToServer]
+		waited := max(now-w.end, 0)
+		if !oneSided && r.whole && !r.gap && w.first != 0 && (over || waited >= unanswered) && a.half[flow.ToClient].phase != lost {
+			web.Unanswered(s, &r.q, w.end, w.last, waited, why == proto.Reset)
+			r.failed, r.unanswered = true, true
 		}
 		a.attempted(s, why)
 		a.give(s, false)
@@ -565,7 +627,7 @@ func (a *analyzer) endBody(s *proto.Scope, why proto.End, over bool) {
 		}
 		s.Report(web.CutResponse, finding.Text(r.q.Method), finding.Text(r.q.Target), finding.Text(r.q.Host),
 			finding.Num(a.status), finding.Num(missing))
-		r.x.Failed = true
+		r.failed = true
 	}
 	if h.phase == untilClose && over {
 		a.countStatus(s)

@@ -85,7 +85,11 @@ func cutLine(b []byte, off int) (line []byte, next int, ok bool) {
 	if n < 0 {
 		return nil, off, false
 	}
-	return bytes.TrimSuffix(b[off:off+n], []byte{'\r'}), off + n + 1, true
+	line = b[off : off+n]
+	if n > 0 && line[n-1] == '\r' {
+		line = line[:n-1]
+	}
+	return line, off + n + 1, true
 }
 
 func (h *head) statusLine(line []byte) bool {
@@ -126,7 +130,7 @@ func (h *head) field(line []byte) {
 		return
 	}
 	value = bytes.TrimSpace(value)
-	is := func(s string) bool { return len(name) == len(s) && bytes.EqualFold(name, []byte(s)) }
+	is := func(s string) bool { return equalFold(name, s) }
 	switch len(name) {
 	case 4:
 		if is("host") {
@@ -191,13 +195,31 @@ func (h *head) field(line []byte) {
 	}
 }
 
+// equalFold reports whether b is a name in lower case, whatever its own case.
+func equalFold(b []byte, lower string) bool {
+	if len(b) != len(lower) {
+		return false
+	}
+	for i, c := range b {
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		if c != lower[i] {
+			return false
+		}
+	}
+	return true
+}
+
 // hasToken68 reports whether a challenge says more than its scheme: it is then a
 // step of a login, or has parameters, and the first such one is kept.
 func hasToken68(challenge []byte) bool { return bytes.IndexByte(challenge, ' ') >= 0 }
 
 func hasToken(list []byte, token string) bool {
-	for part := range bytes.SplitSeq(list, []byte{','}) {
-		if bytes.EqualFold(bytes.TrimSpace(part), []byte(token)) {
+	for more := len(list) > 0; more; {
+		var part []byte
+		part, list, more = bytes.Cut(list, []byte{','})
+		if equalFold(bytes.TrimSpace(part), token) {
 			return true
 		}
 	}

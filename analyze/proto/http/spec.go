@@ -83,9 +83,14 @@ const (
 	versionPrefix = "HTTP/1."
 )
 
-// isMethod reports whether b is a known method.
+// isMethod reports whether b is a known method. The list is copied when it is asked
+// for: the most frequent ones, and what can be none, come before that.
 func isMethod(b []byte) bool {
-	return len(b) <= longestMethod && slices.Contains(methods(), string(b))
+	switch string(b) {
+	case "GET", "POST", methodHead:
+		return true
+	}
+	return len(b) <= longestMethod && len(b) > 0 && b[0] >= 'A' && b[0] <= 'U' && slices.Contains(methods(), string(b))
 }
 
 // probe is certain of a version in the first line.
@@ -121,6 +126,9 @@ func probe(_ flow.Dir, b []byte) proto.Verdict {
 }
 
 func startsMethod(b []byte) bool {
+	if b[0] < 'A' || b[0] > 'U' {
+		return false
+	}
 	for _, m := range methods() {
 		if len(b) <= len(m) && m[:len(b)] == string(b) {
 			return true

@@ -3,7 +3,6 @@ package http
 import (
 	"bytes"
 	"slices"
-	"strconv"
 
 	"netwhy/analyze/flow"
 	"netwhy/analyze/proto"
@@ -39,7 +38,7 @@ func (ssdp) Data(s *proto.Scope, _ flow.Dir, b []byte) (int, error) {
 	var h head
 	line, _, _ := cutLine(append(slices.Clip(b), '\n'), 0)
 	if h.statusLine(line) {
-		s.Count(proto.HTTPStatus, strconv.Itoa(h.status))
+		s.Count(proto.HTTPStatus, statusText(s, h.status))
 	}
 	return len(b), nil
 }
