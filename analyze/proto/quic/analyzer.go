@@ -365,7 +365,7 @@ func (a *analyzer) complete(s *proto.Scope) {
 
 func (a *analyzer) exchange(s *proto.Scope) {
 	x := conn.Exchange{
-		Protocol: "quic", Label: strings.TrimSpace("handshake " + a.session.SNI()), Code: "done", Complete: a.done,
+		Protocol: "quic", Label: handshake.Label(s, a.session.SNI()), Code: "done", Complete: a.done,
 		ReqStart: a.first.At, ReqEnd: a.first.At, ReqFrame: a.first.Frame, ReqLast: a.first.Frame,
 	}
 	if a.answer.Frame != 0 {

@@ -97,7 +97,7 @@ func (a *analyzer) Gap(s *proto.Scope, dir flow.Dir, n int) error {
 	h := &a.half[dir]
 	h.message, h.drop = nil, 0
 	a.session.Data(dir) // it may have been
-	if a.session.Done() && a.keys.dir[dir].opener != nil {
+	if a.session.Done() && a.keys.opens(dir) {
 		s.InnerLost(dir, n) // close enough: records add some 30 bytes
 	}
 	if h.skip >= n {

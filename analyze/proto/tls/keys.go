@@ -20,10 +20,14 @@ const (
 // keys is the decryption of a connection, both directions. Without secrets it
 // stays empty and costs one look-up a handshake.
 type keys struct {
+	asked bool     // secrets were looked for after the ServerHello
+	v13   bool     // TLS 1.3, then
+	found *secrets // nil: there are none
+}
+
+// secrets is what a connection with secrets has.
+type secrets struct {
 	suite  *seal.Suite
-	v13    bool
-	asked  bool // secrets were looked for after the ServerHello
-	none   bool // and are not there
 	dir    [2]direction
 	master []byte
 }
@@ -48,61 +52,75 @@ func (k *keys) ask(s *proto.Scope, h *handshake.Session) {
 	if k.asked || h.Server == nil || h.Client == nil {
 		return
 	}
-	k.asked = true
-	k.suite = seal.SuiteOf(h.Server.Cipher)
-	if k.suite == nil {
-		k.none = true
-		return
-	}
-	k.v13 = h.V13()
-	if k.v13 {
-		for dir, label := range [2]string{labelClientHandshake, labelServerHandshake} {
-			k.dir[dir].set(k.suite, s.Secret(h.Client.Random[:], label))
+	k.asked, k.v13 = true, h.V13()
+	random := h.Client.Random[:]
+	if !k.v13 {
+		if master := s.Secret(random, labelMaster); master != nil {
+			k.keep(h, &secrets{master: master})
 		}
-		k.none = k.dir[0].opener == nil && k.dir[1].opener == nil &&
-			s.Secret(h.Client.Random[:], labelClientTraffic) == nil && s.Secret(h.Client.Random[:], labelServerTraffic) == nil
 		return
 	}
-	k.master = s.Secret(h.Client.Random[:], labelMaster)
-	k.none = k.master == nil
+	first := [2][]byte{s.Secret(random, labelClientHandshake), s.Secret(random, labelServerHandshake)}
+	if first[0] == nil && first[1] == nil && s.Secret(random, labelClientTraffic) == nil && s.Secret(random, labelServerTraffic) == nil {
+		return
+	}
+	k.keep(h, &secrets{})
+	for dir := range first {
+		if k.found != nil {
+			k.found.dir[dir].set(k.found.suite, first[dir])
+		}
+	}
+}
+
+// keep takes secrets that were found, if the suite is one that can be decrypted.
+func (k *keys) keep(h *handshake.Session, x *secrets) {
+	if x.suite = seal.SuiteOf(h.Server.Cipher); x.suite != nil {
+		k.found = x
+	}
 }
 
 // wanted reports whether records of data have to be kept whole: somebody can
 // decrypt them.
 func (k *keys) wanted(s *proto.Scope, h *handshake.Session, dir flow.Dir) bool {
 	k.ask(s, h)
-	if !k.asked || k.none || k.dir[dir].failed >= maxFailed {
-		return false
-	}
-	return k.dir[dir].opener != nil || k.v13
+	return k.found != nil && k.found.dir[dir].failed < maxFailed && (k.v13 || k.opens(dir))
 }
+
+// opens reports whether records of a direction can be decrypted.
+func (k *keys) opens(dir flow.Dir) bool { return k.found != nil && k.found.dir[dir].opener != nil }
 
 // change starts the encryption of TLS 1.2 in one direction.
 func (k *keys) change(s *proto.Scope, h *handshake.Session, dir flow.Dir) {
 	k.ask(s, h)
-	if k.none || k.master == nil || h.Server == nil || k.dir[dir].opener != nil {
+	x := k.found
+	if x == nil || x.master == nil || k.opens(dir) {
 		return
 	}
-	k.dir[dir].opener = k.suite.Open12(k.master, h.Client.Random[:], h.Server.Random[:], h.Server.Version, dir, h.Server.EncryptThenMAC)
-	k.dir[dir].seq = 0
+	x.dir[dir].opener = x.suite.Open12(x.master, h.Client.Random[:], h.Server.Random[:], h.Server.Version, dir, h.Server.EncryptThenMAC)
+	x.dir[dir].seq = 0
 }
 
 // message follows the messages that change keys in TLS 1.3.
 func (k *keys) message(s *proto.Scope, h *handshake.Session, dir flow.Dir, typ uint8) {
-	if !k.v13 || k.none {
+	x := k.found
+	if x == nil || !k.v13 {
 		return
 	}
-	d := &k.dir[dir]
+	d := &x.dir[dir]
 	switch typ {
 	case tlsmsg.TypeFinished:
-		label := labelClientTraffic
-		if dir == flow.ToClient {
-			label = labelServerTraffic
-		}
-		d.set(k.suite, s.Secret(h.Client.Random[:], label))
+		d.set(x.suite, s.Secret(h.Client.Random[:], traffic(dir)))
 	case tlsmsg.TypeKeyUpdate:
-		d.set(k.suite, k.suite.Update(d.secret))
+		d.set(x.suite, x.suite.Update(d.secret))
 	}
+}
+
+// traffic is the label of the secret that data of a direction begins with.
+func traffic(dir flow.Dir) string {
+	if dir == flow.ToClient {
+		return labelServerTraffic
+	}
+	return labelClientTraffic
 }
 
 func (d *direction) set(c *seal.Suite, secret []byte) {
@@ -112,17 +130,21 @@ func (d *direction) set(c *seal.Suite, secret []byte) {
 	}
 }
 
-func (k *keys) resync(dir flow.Dir) { k.dir[dir].unsure = true }
+// resync notes that records of a direction are missing.
+func (k *keys) resync(dir flow.Dir) {
+	if k.found != nil {
+		k.found.dir[dir].unsure = true
+	}
+}
 
 // open decrypts one record; inner is its true type (TLS 1.3).
 func (a *analyzer) open(s *proto.Scope, dir flow.Dir, typ uint8, version uint16, body []byte) (plain []byte, inner uint8, ok bool) {
 	k := &a.keys
-	k.ask(s, &a.session)
-	d := &k.dir[dir]
-	if d.opener == nil && k.v13 && !k.none && typ == handshake.RecordData && !a.session.Done() {
+	if k.ask(s, &a.session); !k.opens(dir) {
 		return nil, 0, false
 	}
-	if d.opener == nil || d.failed >= maxFailed {
+	d := &k.found.dir[dir]
+	if d.failed >= maxFailed {
 		return nil, 0, false
 	}
 	tries := uint64(1)
@@ -161,16 +183,12 @@ func (a *analyzer) open(s *proto.Scope, dir flow.Dir, typ uint8, version uint16,
 // later changes from handshake to traffic keys when the Finished was not seen,
 // and tells whether it did.
 func (a *analyzer) later(s *proto.Scope, dir flow.Dir) bool {
-	k := &a.keys
-	label := labelClientTraffic
-	if dir == flow.ToClient {
-		label = labelServerTraffic
-	}
-	secret := s.Secret(a.session.Client.Random[:], label)
-	if secret == nil || string(secret) == string(k.dir[dir].secret) {
+	x := a.keys.found
+	secret := s.Secret(a.session.Client.Random[:], traffic(dir))
+	if secret == nil || string(secret) == string(x.dir[dir].secret) {
 		return false
 	}
-	k.dir[dir].set(k.suite, secret)
-	k.dir[dir].unsure = true
+	x.dir[dir].set(x.suite, secret)
+	x.dir[dir].unsure = true
 	return true
 }

@@ -1,6 +1,7 @@
 package handshake
 
 import (
+	"bytes"
 	"strings"
 	"time"
 
@@ -390,7 +391,7 @@ func (h *Session) exchange(s *proto.Scope) {
 	}
 	h.exchanged = true
 	x := conn.Exchange{
-		Protocol: "tls", Label: strings.TrimSpace("handshake " + h.SNI()), Code: "done", Complete: h.done,
+		Protocol: "tls", Label: Label(s, h.SNI()), Code: "done", Complete: h.done,
 		ReqStart: h.hello.At, ReqEnd: h.helloEnd.At, ReqFrame: h.hello.Frame, ReqLast: h.helloEnd.Frame,
 	}
 	if h.answered {
@@ -401,6 +402,12 @@ func (h *Session) exchange(s *proto.Scope) {
 		x.Failed, x.Code = true, h.failure
 	}
 	s.Exchange(&x)
+}
+
+// Label is what a handshake is called that asks for a name.
+func Label(s *proto.Scope, sni string) string {
+	var room [len("handshake ") + 255]byte
+	return s.Word(bytes.TrimSpace(append(append(room[:0], "handshake "...), sni...)))
 }
 
 // Status reports an OCSP response that says that a certificate was revoked.
