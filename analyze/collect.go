@@ -9,6 +9,7 @@ import (
 	"netwhy/analyze/decode"
 	"netwhy/analyze/finding"
 	"netwhy/analyze/flow"
+	"netwhy/analyze/hosts"
 	"netwhy/analyze/proto"
 	"netwhy/capture/packet"
 )
@@ -36,12 +37,16 @@ type collector struct {
 	full    map[finding.Code]uint64 // first frame of the last one that is kept, of a code that had too many
 	said    map[flow.ID]said        // of conversations that are not folded yet
 	corr    []correlate.Correlator
+	listen  []correlate.Listener
+	greet   []correlate.Greeter
+	read    []correlate.Reader
 	out     correlate.Out
+	hosts   hosts.Numbers
 	last    int64 // time of the last frame
 	begun   bool
 	opening correlate.Opened
+	folded  correlate.Folded
 	second  correlate.Rate
-	event   proto.Event
 
 	// live: of the moment that is asked for
 	asking  []func(*Result)
@@ -70,11 +75,25 @@ func newCollector(opt Options, p *pipeline, emit func(finding.Finding)) *collect
 	}
 	c.keep.live = opt.Live
 	for _, s := range Correlators() {
-		c.corr = append(c.corr, s.New())
+		c.correlate(s.New())
 	}
 	c.out.Emit = func(f finding.Finding) { c.find(-1, f) }
-	c.out.Name = func(a netip.Addr) string { return c.res.Names[a] }
+	c.out.Hosts = &c.hosts
 	return c
+}
+
+// correlate adds a correlator to those who are told what they want to know.
+func (c *collector) correlate(k correlate.Correlator) {
+	c.corr = append(c.corr, k)
+	if x, ok := k.(correlate.Listener); ok {
+		c.listen = append(c.listen, x)
+	}
+	if x, ok := k.(correlate.Greeter); ok {
+		c.greet = append(c.greet, x)
+	}
+	if x, ok := k.(correlate.Reader); ok {
+		c.read = append(c.read, x)
+	}
 }
 
 // run reads one delta of every lane for each batch, then the endings. After a
@@ -247,16 +266,17 @@ func (c *collector) open(lane int, o *opened) {
 	if o.quoted && len(c.res.quoted) < maxQuoted {
 		c.res.quoted[id] = struct{}{}
 	}
-	if o.quoted || o.again || len(c.corr) == 0 {
+	if o.quoted || o.again {
 		return
 	}
-	c.opening = correlate.Opened{ID: id, Client: o.key.AddrA(), Server: o.key.AddrB(), SrcMAC: o.src, DstMAC: o.dst, SYN: o.syn}
+	c.opening = correlate.Opened{ID: id, Frame: o.frame, Time: o.at, Client: o.key.AddrA(), Server: o.key.AddrB(), SrcMAC: o.src, DstMAC: o.dst}
 	if !o.clientIsA {
 		c.opening.Client, c.opening.Server = c.opening.Server, c.opening.Client
 	}
 	c.lookups.opened(id, c.opening.Client.Addr(), c.opening.Server.Addr(), o.at)
-	c.event = proto.Event{Frame: o.frame, Time: o.at, Flow: id, Body: &c.opening}
-	c.publish(&c.event)
+	for _, k := range c.greet {
+		k.Opened(&c.out, &c.opening)
+	}
 }
 
 // count gives a conversation the next number, and counts it unless it is only
@@ -309,7 +329,7 @@ func (c *collector) publish(e *proto.Event) {
 	if m, ok := e.Body.(*proto.Media); ok {
 		c.described(m)
 	}
-	for _, k := range c.corr {
+	for _, k := range c.listen {
 		k.Event(&c.out, e)
 	}
 }
@@ -448,8 +468,9 @@ func (c *collector) close(lane int, x *closed) {
 	if s.Name == "" {
 		s.Name = c.res.Names[s.Server.Addr.Addr()]
 	}
-	for _, k := range c.corr {
-		k.Conn(&c.out, s)
+	c.folded = correlate.Folded{Summary: s, From: c.hosts.Of(s.Client.Addr.Addr()), To: c.hosts.Of(s.Server.Addr.Addr())}
+	for _, k := range c.read {
+		k.Conn(&c.out, &c.folded)
 	}
 	if c.opt.Connection != nil {
 		s.CommunityID = flow.CommunityID(s.ID.Proto, s.Client.Addr, s.Server.Addr)

@@ -8,7 +8,7 @@ import (
 	"netwhy/analyze/conn"
 	"netwhy/analyze/finding"
 	"netwhy/analyze/flow"
-	"netwhy/analyze/proto"
+	"netwhy/analyze/hosts"
 )
 
 // Codes of connections that a timer makes, and of sessions that end.
@@ -27,7 +27,6 @@ const (
 	beaconShortest    = second  // faster is a loop that waits for its answer
 	maxStarts         = 512     // of one series
 	maxAllStarts      = 1 << 19 // of all
-	startsPage        = 1 << 10
 	maxSessions       = 1 << 12
 )
 
@@ -35,9 +34,7 @@ const (
 func Channels() Spec {
 	return Spec{
 		Name: "channels", Doc: "connections made by a timer, routing sessions that end",
-		New: func() Correlator {
-			return &channels{numbers: map[channelKey]uint32{}}
-		},
+		New: func() Correlator { return &channels{} },
 		Codes: []finding.Def{
 			{
 				Code: Beacon, Severity: finding.Info,
@@ -74,16 +71,11 @@ type started struct {
 
 // series are the connections of one client to one service.
 type series struct {
-	last uint32 // number of the connection noted last
-	n    uint32
-	app  string
-}
-
-// channelKey is a client and a service. Without a pointer: there is one for each
-// pair of a capture, and hardly any of them is a beacon.
-type channelKey struct {
-	client, server [16]byte
+	client, server hosts.Number
 	port           uint16
+	app            uint16 // number of the protocol; 0: not recognised
+	last           uint32 // place of the connection noted last
+	n              uint32
 }
 
 type session struct {
@@ -98,18 +90,14 @@ type session struct {
 }
 
 type channels struct {
-	numbers  map[channelKey]uint32 // in series
-	series   []series
-	starts   [][]started // pages; number 0 is never used
-	begun    uint32
+	series   cases[series]
+	starts   pages[started]
+	apps     []string
 	sessions []session
 }
 
-// Event does nothing: conversations tell all.
-func (*channels) Event(*Out, *proto.Event) {}
-
 // Conn notes when connections begin.
-func (c *channels) Conn(_ *Out, s *conn.Summary) {
+func (c *channels) Conn(_ *Out, s *Folded) {
 	if s.ID.Proto != flow.TCP || s.SYNs == 0 && s.App != "bgp" {
 		return
 	}
@@ -126,57 +114,64 @@ func (c *channels) Conn(_ *Out, s *conn.Summary) {
 }
 
 // note keeps when a connection began.
-func (c *channels) note(s *conn.Summary) {
-	k := channelKey{s.Client.Addr.Addr().As16(), s.Server.Addr.Addr().As16(), s.Server.Addr.Port()}
-	i, ok := c.numbers[k]
-	if !ok {
-		if len(c.series) >= maxPairs {
-			return
-		}
-		i = uint32(len(c.series)) //nolint:gosec // below maxPairs
-		c.numbers[k] = i
-		c.series = append(c.series, series{})
-	}
-	x := &c.series[i]
-	if x.n >= maxStarts || c.begun >= maxAllStarts {
+func (c *channels) note(s *Folded) {
+	port := s.Server.Addr.Port()
+	x, _ := c.series.entry(channel(s.From, s.To, port), maxPairs)
+	if x == nil {
 		return
 	}
-	c.begun++
-	if int(c.begun/startsPage) == len(c.starts) {
-		c.starts = append(c.starts, make([]started, startsPage))
+	x.client, x.server, x.port = s.From, s.To, port
+	if x.n >= maxStarts || c.starts.len() >= maxAllStarts {
+		return
 	}
-	*c.at(c.begun) = started{at: s.Start, stop: s.Stop, frame: s.First, size: s.Client.Unique, before: x.last}
-	x.last = c.begun
+	x.last = c.starts.add(started{at: s.Start, stop: s.Stop, frame: s.First, size: s.Client.Unique, before: x.last})
 	x.n++
-	if x.app == "" {
-		x.app = s.App
+	if x.app == 0 && s.App != "" {
+		x.app = c.app(s.App)
 	}
 }
 
-func (c *channels) at(n uint32) *started { return &c.starts[n/startsPage][n%startsPage] }
+// channel is the key of a client and a service.
+func channel(client, server hosts.Number, port uint16) uint64 {
+	if k := pair(client, server); k != 0 {
+		return k<<portBits | uint64(port)
+	}
+	return 0
+}
+
+// app numbers the names of protocols: there are some dozens.
+func (c *channels) app(name string) uint16 {
+	i := slices.Index(c.apps, name)
+	if i < 0 {
+		i = len(c.apps)
+		c.apps = append(c.apps, name)
+	}
+	return uint16(i + 1) //nolint:gosec // as many as there are analyzers
+}
 
 // End tells what is too steady, or over.
 func (c *channels) End(o *Out) {
-	for k, i := range c.numbers {
-		if x := &c.series[i]; x.n >= beaconConnections {
-			c.beacon(o, k, x)
+	for x := range c.series.all.each() {
+		if x.n >= beaconConnections {
+			c.beacon(o, x)
 		}
 	}
 	c.ended(o)
 }
 
-func (c *channels) beacon(o *Out, k channelKey, x *series) {
+func (c *channels) beacon(o *Out, x *series) {
 	var ev evidence
+	var frames trail
 	at, size := make([]int64, 0, x.n), map[uint64]int{}
 	numbers := make([]uint32, 0, x.n)
-	for n := x.last; n != 0; n = c.at(n).before {
+	for n := x.last; n != 0; n = c.starts.at(n).before {
 		numbers = append(numbers, n)
 	}
 	for _, n := range slices.Backward(numbers) {
-		s := c.at(n)
+		s := c.starts.at(n)
 		at = append(at, s.at)
 		size[s.size]++
-		ev.add(s.frame, s.at, s.stop)
+		ev.add(&frames, s.frame, s.at, s.stop)
 	}
 	slices.Sort(at)
 	gaps := make([]float64, len(at)-1)
@@ -194,14 +189,18 @@ func (c *channels) beacon(o *Out, k channelKey, x *series) {
 	if spread > beaconSpread {
 		return
 	}
+	app := ""
+	if x.app != 0 {
+		app = c.apps[x.app-1]
+	}
 	same := 0
 	for _, n := range size {
 		same = max(same, n)
 	}
 	o.Emit(finding.Finding{
-		Code: Beacon, Severity: finding.Info, Host: netip.AddrFrom16(k.client).Unmap(), Evidence: ev.done(),
+		Code: Beacon, Severity: finding.Info, Host: o.Hosts.Addr(x.client), Evidence: ev.done(&frames),
 		Values: []finding.Value{
-			finding.Text(netip.AddrPortFrom(netip.AddrFrom16(k.server).Unmap(), k.port).String()), finding.Text(x.app), finding.Num(len(at)), finding.Num(mid / second),
+			finding.Text(netip.AddrPortFrom(o.Hosts.Addr(x.server), x.port).String()), finding.Text(app), finding.Num(len(at)), finding.Num(mid / second),
 			finding.Num(100 * spread), finding.Num(100 * float64(same) / float64(len(at))),
 		},
 	})

@@ -3,7 +3,6 @@ package correlate
 import (
 	"net/netip"
 
-	"netwhy/analyze/conn"
 	"netwhy/analyze/finding"
 	"netwhy/analyze/proto"
 )
@@ -72,6 +71,7 @@ type tries struct {
 type logins struct {
 	tries map[tryKey]*tries
 	order []tryKey
+	trail trail
 }
 
 // Event takes logins.
@@ -105,11 +105,8 @@ func (l *logins) Event(_ *Out, e *proto.Event) {
 		return
 	}
 	t.failures++
-	t.ev.add(e.Frame, e.Time, e.Time)
+	t.ev.add(&l.trail, e.Frame, e.Time, e.Time)
 }
-
-// Conn does nothing: logins are told by events.
-func (*logins) Conn(*Out, *conn.Summary) {}
 
 // End tells who failed often.
 func (l *logins) End(o *Out) {
@@ -125,7 +122,7 @@ func (l *logins) End(o *Out) {
 			code = LoginSpray
 		}
 		o.Emit(finding.Finding{
-			Code: code, Severity: finding.Notice, Host: k.client, Evidence: t.ev.done(),
+			Code: code, Severity: finding.Notice, Host: k.client, Evidence: t.ev.done(&l.trail),
 			Values: []finding.Value{
 				finding.Text(k.protocol), finding.Text(k.server.String()), finding.Num(t.failures), finding.Num(t.successes),
 				finding.Num(t.after), finding.Num(len(t.users)), finding.Text(t.user), finding.Num(span), finding.Num(rate), flag(t.guessed),

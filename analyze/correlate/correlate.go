@@ -10,6 +10,7 @@ import (
 	"netwhy/analyze/conn"
 	"netwhy/analyze/finding"
 	"netwhy/analyze/flow"
+	"netwhy/analyze/hosts"
 	"netwhy/analyze/proto"
 )
 
@@ -21,30 +22,53 @@ type Spec struct {
 	Codes []finding.Def
 }
 
-// Correlator reads events. State is bounded: what it forgets it counts.
+// Correlator tells what it found when no more will come. What it reads until then it
+// says by being a Listener, a Greeter or a Reader. State is bounded: what it forgets
+// it counts.
 type Correlator interface {
-	// Event takes a fact that an analyzer (or the lanes: Opened, ICMPError,
-	// Neighbour) published.
-	Event(o *Out, e *proto.Event)
-	// Conn takes the summary of a conversation when it is folded; it is valid
-	// during the call only.
-	Conn(o *Out, s *conn.Summary)
-	// End is called once, when no more will come.
 	End(o *Out)
+}
+
+// Listener is a correlator that takes the facts which analyzers published, and those
+// of the lanes (ICMPError, Fragments, Repeated).
+type Listener interface {
+	Correlator
+	Event(o *Out, e *proto.Event)
+}
+
+// Greeter is a correlator that takes conversations when they begin.
+type Greeter interface {
+	Correlator
+	Opened(o *Out, x *Opened)
+}
+
+// Reader is a correlator that takes conversations when they are folded. Each is
+// valid during the call only.
+type Reader interface {
+	Correlator
+	Conn(o *Out, c *Folded)
+}
+
+// Folded is a conversation that was folded, and the numbers of its ends.
+type Folded struct {
+	*conn.Summary
+
+	From, To hosts.Number // client and server
 }
 
 // Out collects findings of correlators.
 type Out struct {
-	Emit func(f finding.Finding)
-	Name func(a netip.Addr) string // the name a lookup gave for an address; empty: none
+	Emit  func(f finding.Finding)
+	Hosts *hosts.Numbers
 }
 
-// Opened is published by the lanes when a conversation begins.
+// Opened tells that a conversation begins.
 type Opened struct {
 	ID             flow.ID
+	Frame          uint64
+	Time           int64
 	Client, Server netip.AddrPort
 	SrcMAC, DstMAC [6]byte
-	SYN            bool // TCP: it begins with a SYN
 }
 
 // ICMPError is published by the lanes for an ICMP or ICMPv6 error message.

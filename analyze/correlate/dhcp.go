@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"netwhy/analyze/conn"
 	"netwhy/analyze/finding"
 	"netwhy/analyze/proto"
 )
@@ -380,9 +379,6 @@ func (l *leases) fromClient(e *proto.Event, x *proto.Lease) {
 		l.clients[string(x.Client[:])] += 0
 	}
 }
-
-// Conn does nothing: leases are no conversations.
-func (*leases) Conn(*Out, *conn.Summary) {}
 
 // End tells what the clients got.
 func (l *leases) End(o *Out) {

@@ -1,12 +1,11 @@
 package correlate
 
 import (
-	"net/netip"
-	"slices"
+	"hash/maphash"
 	"strings"
 
-	"netwhy/analyze/conn"
 	"netwhy/analyze/finding"
+	"netwhy/analyze/hosts"
 	"netwhy/analyze/proto"
 	"netwhy/analyze/proto/dns"
 )
@@ -28,7 +27,7 @@ const (
 func Tunnels() Spec {
 	return Spec{
 		Name: "dns tunnels", Doc: "data carried in the names of DNS queries",
-		New: func() Correlator { return &tunnels{domains: map[domainKey]*domain{}} },
+		New: func() Correlator { return &tunnels{seed: maphash.MakeSeed()} },
 		Codes: []finding.Def{{
 			Code: Tunnel, Severity: finding.Notice,
 			Doc: "One client asked for at least 25 different names under one domain, each about once, with 24 bytes or more before the domain on average. Names that people or programs use are shorter and come again; reverse lookups are left out. Some virus scanners and block lists ask in this way too.",
@@ -44,13 +43,10 @@ func Tunnels() Spec {
 	}
 }
 
-type domainKey struct {
-	client netip.Addr
-	name   string
-}
-
 type domain struct {
-	names   map[uint64]struct{}
+	client  hosts.Number
+	name    string
+	names   int // different ones
 	queries int
 	bytes   int
 	odd     int
@@ -58,12 +54,13 @@ type domain struct {
 }
 
 type tunnels struct {
-	domains map[domainKey]*domain
-	order   []domainKey
+	seed    maphash.Seed
+	domains cases[domain] // by client and name
+	names   hosts.Set     // what stands before a domain, by the place of the domain
 }
 
-// Event implements Correlator.
-func (t *tunnels) Event(_ *Out, e *proto.Event) {
+// Event implements Listener.
+func (t *tunnels) Event(o *Out, e *proto.Event) {
 	a, ok := e.Body.(*dns.Asked)
 	if !ok {
 		return
@@ -72,27 +69,23 @@ func (t *tunnels) Event(_ *Out, e *proto.Event) {
 	if head == "" || base == "arpa" || strings.HasSuffix(base, ".arpa") {
 		return
 	}
-	k := domainKey{a.Client.Addr(), base}
-	d := t.domains[k]
+	client := o.Hosts.Of(a.Client.Addr())
+	d, at := t.domains.entry(named(t.seed, client, base), maxDomains)
 	if d == nil {
-		if len(t.domains) >= maxDomains {
-			return
-		}
-		k.name = strings.Clone(base) // base is a part of a name of up to 500 bytes
-		d = &domain{names: map[uint64]struct{}{}}
-		t.domains[k] = d
-		t.order = append(t.order, k)
+		return
+	}
+	if d.queries == 0 {
+		d.client, d.name = client, strings.Clone(base) // base is a part of a name of up to 500 bytes
 	}
 	d.queries++
 	d.ev.Add(e.Frame, e.Time)
-	if len(d.names) < maxNames {
-		h := hashText(head)
-		if _, known := d.names[h]; !known {
-			d.names[h] = struct{}{}
-			d.bytes += len(head)
-		}
+	if d.names < maxNames && t.names.Len() < maxMembers && t.names.Add(named(t.seed, hosts.Number(at), head)) {
+		d.names++
+		d.bytes += len(head)
 	}
-	if !slices.Contains([]string{"A", "AAAA", "PTR", "HTTPS", "SRV"}, a.Type) {
+	switch a.Type {
+	case "A", "AAAA", "PTR", "HTTPS", "SRV":
+	default:
 		d.odd++
 	}
 }
@@ -117,21 +110,17 @@ func splitDomain(name string) (head, base string) {
 	return name[:cut], name[cut+1:]
 }
 
-// Conn implements Correlator.
-func (*tunnels) Conn(*Out, *conn.Summary) {}
-
 // End implements Correlator.
 func (t *tunnels) End(o *Out) {
-	for _, k := range t.order {
-		d := t.domains[k]
-		n := len(d.names)
+	for d := range t.domains.all.each() {
+		n := d.names
 		if n < tunnelNames || d.bytes < n*tunnelLength || float64(d.queries) > tunnelRepeats*float64(n) && n < maxNames {
 			continue
 		}
 		o.Emit(finding.Finding{
-			Code: Tunnel, Severity: finding.Notice, Host: k.client, Evidence: d.ev,
+			Code: Tunnel, Severity: finding.Notice, Host: o.Hosts.Addr(d.client), Evidence: d.ev,
 			Values: []finding.Value{
-				finding.Text(k.name), finding.Num(n), finding.Num(d.queries), finding.Num(float64(d.bytes) / float64(n)),
+				finding.Text(d.name), finding.Num(n), finding.Num(d.queries), finding.Num(float64(d.bytes) / float64(n)),
 				finding.Num(d.bytes), finding.Num(d.odd),
 			},
 		})

@@ -8,7 +8,7 @@ import (
 	"netwhy/analyze/conn"
 	"netwhy/analyze/finding"
 	"netwhy/analyze/flow"
-	"netwhy/analyze/proto"
+	"netwhy/analyze/hosts"
 )
 
 // Codes of paths that many connections share.
@@ -34,7 +34,7 @@ const (
 func Paths() Spec {
 	return Spec{
 		Name: "paths", Doc: "IPv6 that fails where IPv4 works; a first hop behind which everybody is silent",
-		New: func() Correlator { return &paths{hops: map[hop]*beyond{}} },
+		New: func() Correlator { return &paths{} },
 		Codes: []finding.Def{
 			{
 				Code: IPv6Fallback, Severity: finding.Notice,
@@ -73,28 +73,28 @@ type attempt struct {
 	ok, icmp       bool
 }
 
-type hop struct {
-	client netip.Addr
-	mac    [6]byte
-}
-
 // beyond is what a host asked for through one first hop.
 type beyond struct {
+	client             hosts.Number
+	mac                [6]byte
 	answered, attempts uint64
-	peers              map[netip.Addr]struct{}
+	peers              uint32
 	ev                 evidence
 }
 
 type paths struct {
 	v6failed, v4 []attempt
-	hops         map[hop]*beyond
-	hop          [2][]firstHop // of open conversations, by TCP or not and the last bits of their numbers
+	macs         hosts.Table[uint32] // numbers of first hops
+	hops         cases[beyond]       // by client and first hop
+	peers        hosts.Set           // by the place of the hop
+	hop          [2][]firstHop       // of open conversations, by TCP or not and the last bits of their numbers
+	trail        trail
 }
 
 // firstHop is where a conversation's first frame went.
 type firstHop struct {
 	stream uint32
-	known  bool
+	number uint32 // of the station; 0: none is known
 	mac    [6]byte
 }
 
@@ -115,21 +115,34 @@ func (p *paths) at(id flow.ID) *firstHop {
 	return &(*kind)[i]
 }
 
-// Event notes the first hop of each conversation.
-func (p *paths) Event(_ *Out, e *proto.Event) {
-	if o, ok := e.Body.(*Opened); ok {
-		*p.at(o.ID) = firstHop{stream: o.ID.Stream, known: o.DstMAC != ([6]byte{}) && o.DstMAC[0]&1 == 0, mac: o.DstMAC}
+// Opened notes the first hop of a conversation.
+func (p *paths) Opened(_ *Out, x *Opened) {
+	*p.at(x.ID) = firstHop{stream: x.ID.Stream, number: p.station(x.DstMAC), mac: x.DstMAC}
+}
+
+// station numbers first hops; 0: it is none, or one too many.
+func (p *paths) station(mac [6]byte) uint32 {
+	if mac == ([6]byte{}) || mac[0]&1 != 0 {
+		return 0
 	}
+	k := stationKey(mac)
+	n := p.macs.Get(k)
+	if n == 0 && p.macs.Len() < maxPairs {
+		n = uint32(p.macs.Len()) + 1 //nolint:gosec // at most maxPairs
+		*p.macs.At(k) = n
+	}
+	return n
 }
 
 // Conn notes how a conversation ended.
-func (p *paths) Conn(_ *Out, c *conn.Summary) {
+func (p *paths) Conn(_ *Out, c *Folded) {
 	answered := c.Server.Packets > 0 && c.End != conn.EndICMPError
-	if h := p.at(c.ID); h.known && h.stream == c.ID.Stream {
-		h.known = false
-		if b := entry(p.hops, hop{c.Client.Addr.Addr(), h.mac}, func() *beyond { return &beyond{} }); b != nil {
-			b.note(c, answered)
+	if h := p.at(c.ID); h.number != 0 && h.stream == c.ID.Stream {
+		if b, at := p.hops.entry(pair(h.number, c.From), maxPairs); b != nil {
+			b.client, b.mac = c.From, h.mac
+			p.note(b, at, c, answered)
 		}
+		h.number = 0
 	}
 	if c.ID.Proto != flow.TCP || c.SYNs == 0 {
 		return
@@ -146,7 +159,7 @@ func (p *paths) Conn(_ *Out, c *conn.Summary) {
 	}
 }
 
-func (b *beyond) note(c *conn.Summary, answered bool) {
+func (p *paths) note(b *beyond, at uint32, c *Folded, answered bool) {
 	if answered {
 		b.answered++
 		return
@@ -155,31 +168,28 @@ func (b *beyond) note(c *conn.Summary, answered bool) {
 		return
 	}
 	b.attempts++
-	if b.peers == nil {
-		b.peers = map[netip.Addr]struct{}{}
+	if k := pair(at, c.To); k != 0 && b.peers < maxTracks && p.peers.Len() < maxMembers && p.peers.Add(k) {
+		b.peers++
 	}
-	if len(b.peers) < maxTracks {
-		b.peers[c.Server.Addr.Addr()] = struct{}{}
-	}
-	b.ev.add(c.First, c.Start, c.Stop)
+	b.ev.add(&p.trail, c.First, c.Start, c.Stop)
 }
 
 // End compares the attempts.
 func (p *paths) End(o *Out) {
 	p.fallbacks(o)
-	elsewhere := map[netip.Addr]uint64{}
-	for h, b := range p.hops {
-		elsewhere[h.client] += b.answered
+	elsewhere := map[hosts.Number]uint64{}
+	for b := range p.hops.all.each() {
+		elsewhere[b.client] += b.answered
 	}
-	for h, b := range p.hops {
-		if b.answered > 0 || len(b.peers) < silentPeers {
+	for b := range p.hops.all.each() {
+		if b.answered > 0 || b.peers < silentPeers {
 			continue
 		}
 		o.Emit(finding.Finding{
-			Code: NoReturn, Severity: finding.Notice, Host: h.client, Evidence: b.ev.done(),
+			Code: NoReturn, Severity: finding.Notice, Host: o.Hosts.Addr(b.client), Evidence: b.ev.done(&p.trail),
 			Values: []finding.Value{
-				finding.Text(text(h.mac)), finding.Num(len(b.peers)), finding.Num(b.attempts),
-				finding.Num(elsewhere[h.client]), finding.Num(b.ev.seconds()),
+				finding.Text(text(b.mac)), finding.Num(b.peers), finding.Num(b.attempts),
+				finding.Num(elsewhere[b.client]), finding.Num(b.ev.seconds()),
 			},
 		})
 	}
@@ -221,15 +231,15 @@ func (p *paths) fallbacks(o *Out) {
 			f.n++
 			f.worst, f.total = max(f.worst, b.start-a.start), f.total+b.start-a.start
 			f.icmp = f.icmp || a.icmp
-			f.ev.add(a.frame, a.start, a.start)
-			f.ev.add(b.frame, b.start, b.start)
+			f.ev.add(&p.trail, a.frame, a.start, a.start)
+			f.ev.add(&p.trail, b.frame, b.start, b.start)
 			break
 		}
 	}
 	for _, server := range order {
 		f := found[server]
 		o.Emit(finding.Finding{
-			Code: IPv6Fallback, Severity: finding.Notice, Host: server.Addr(), Evidence: f.ev.done(),
+			Code: IPv6Fallback, Severity: finding.Notice, Host: server.Addr(), Evidence: f.ev.done(&p.trail),
 			Values: []finding.Value{
 				finding.Text(f.first.client.Addr().String()), finding.Text(f.v4.String()), finding.Num(server.Port()),
 				finding.Num(f.n), finding.Num(float64(f.worst) / second), finding.Num(float64(f.total) / second), flag(f.icmp),

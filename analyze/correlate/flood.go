@@ -1,14 +1,10 @@
 package correlate
 
 import (
-	"maps"
-	"net/netip"
-	"slices"
-
 	"netwhy/analyze/conn"
 	"netwhy/analyze/finding"
 	"netwhy/analyze/flow"
-	"netwhy/analyze/proto"
+	"netwhy/analyze/hosts"
 )
 
 // Codes of floods of datagrams and answers.
@@ -56,9 +52,7 @@ func amplifier(port uint16) bool {
 func Floods() Spec {
 	return Spec{
 		Name: "floods", Doc: "answers that nobody asked for, and datagrams by the thousand",
-		New: func() Correlator {
-			return &floods{victims: map[service]*victim{}, synAcks: map[netip.Addr]*victim{}, udp: map[netip.Addr]*burst{}}
-		},
+		New: func() Correlator { return &floods{} },
 		Codes: []finding.Def{
 			{
 				Code: Reflection, Severity: finding.Warning,
@@ -110,7 +104,9 @@ func Floods() Spec {
 
 // victim gathers one-sided conversations.
 type victim struct {
-	others    map[netip.Addr]struct{}
+	host      hosts.Number
+	port      uint16 // of the service
+	others    uint32
 	datagrams uint64
 	bytes     uint64
 	convs     uint64
@@ -119,200 +115,219 @@ type victim struct {
 	ev        evidence
 }
 
-func newVictim() *victim { return &victim{others: map[netip.Addr]struct{}{}} }
+// victims are those of one kind of reflection.
+type victims struct {
+	cases[victim]
 
-func (v *victim) add(other netip.Addr, c *conn.Summary, packets, bytes uint64) {
-	if len(v.others) < maxTracks {
-		v.others[other] = struct{}{}
-	}
-	v.convs++
-	v.datagrams += packets
-	v.bytes += bytes
-	v.ev.add(c.First, c.Start, c.Stop)
+	others hosts.Set // by the place of the victim
 }
 
 // burst gathers what one host gets.
 type burst struct {
+	host           hosts.Number
 	sent, answered uint64
-	sources        map[netip.Addr]uint64
-	ports          map[uint16]struct{}
+	sources, ports uint32
+	chief          hosts.Number // who sent most
+	most           uint64       // its datagrams
 	ev             evidence
 	stop           int64
 }
 
 type floods struct {
-	victims map[service]*victim
-	synAcks map[netip.Addr]*victim
-	udp     map[netip.Addr]*burst
-	spray   spray
+	udpVictims, synVictims victims
+	bursts                 cases[burst]
+	sources                hosts.Table[uint64] // datagrams, by the place of the burst and who sent them
+	ports                  hosts.Set           // by the place of the burst
+	spray                  spray
+	trail                  trail
 }
 
 // spray is SYNs that nothing follows.
 type spray struct {
-	sources, targets map[netip.Addr]struct{}
-	seconds          map[int64]uint64
+	sources, targets hosts.Set
+	seconds          hosts.Table[uint64] // SYNs of each
+	peak             uint64
 	syns             uint64
 	ev               evidence
 }
 
-// Event does nothing: conversations tell all.
-func (*floods) Event(*Out, *proto.Event) {}
-
 // Conn weighs one conversation.
-func (f *floods) Conn(_ *Out, c *conn.Summary) {
+func (f *floods) Conn(_ *Out, c *Folded) {
 	switch c.ID.Proto {
 	case flow.UDP:
 		f.datagrams(c)
 	case flow.TCP:
 		if c.SYNs == 1 && c.Client.Packets == 1 && c.Server.Packets == 0 {
-			f.spray.add(c)
+			f.spray.add(&f.trail, c)
 		}
 		// Its first frame is the answer to a SYN: the server sent it.
 		if c.SYNs == 0 && c.ClientKnown && !c.Established && c.Server.Packets > 0 && c.Server.Bytes == 0 {
-			if v := entry(f.synAcks, c.Client.Addr.Addr(), newVictim); v != nil {
-				v.add(c.Server.Addr.Addr(), c, c.Server.Packets, 0)
+			if v, at := f.synVictims.entry(uint64(c.From), maxPairs); v != nil {
+				v.host = c.From
+				f.add(&f.synVictims, v, pair(at, c.To), c, c.Server.Packets, 0)
 			}
 		}
 	}
 }
 
-func (s *spray) add(c *conn.Summary) {
-	if s.sources == nil {
-		s.sources, s.targets, s.seconds = map[netip.Addr]struct{}{}, map[netip.Addr]struct{}{}, map[int64]uint64{}
+func (f *floods) add(of *victims, v *victim, other uint64, c *Folded, packets, bytes uint64) {
+	if other != 0 && v.others < maxTracks && of.others.Len() < maxMembers && of.others.Add(other) {
+		v.others++
 	}
-	if len(s.sources) < maxPairs {
-		s.sources[c.Client.Addr.Addr()] = struct{}{}
-	}
-	if len(s.targets) < maxPairs {
-		s.targets[c.Server.Addr.Addr()] = struct{}{}
-	}
-	if sec := c.Start / second; len(s.seconds) < maxPairs || s.seconds[sec] > 0 {
-		s.seconds[sec]++
-	}
-	s.syns++
-	s.ev.add(c.First, c.Start, c.Stop)
+	v.convs++
+	v.datagrams += packets
+	v.bytes += bytes
+	v.ev.add(&f.trail, c.First, c.Start, c.Stop)
 }
 
-func (s *spray) end(o *Out) {
-	peak := uint64(0)
-	for _, n := range s.seconds {
-		peak = max(peak, n)
+func (s *spray) add(t *trail, c *Folded) {
+	if c.From != 0 && s.sources.Len() < maxPairs {
+		s.sources.Add(uint64(c.From))
 	}
+	if c.To != 0 && s.targets.Len() < maxPairs {
+		s.targets.Add(uint64(c.To))
+	}
+	const notZero = 1 << 63                                                                            // whatever the second
+	if sec := uint64(c.Start/second) ^ notZero; s.seconds.Len() < maxPairs || s.seconds.Get(sec) > 0 { //nolint:gosec // any bits will do
+		n := s.seconds.At(sec)
+		*n++
+		s.peak = max(s.peak, *n)
+	}
+	s.syns++
+	s.ev.add(t, c.First, c.Start, c.Stop)
+}
+
+func (s *spray) end(o *Out, t *trail) {
 	const own = 0.8 // share of SYNs with a source and a target of their own
-	if least := own * float64(s.syns); peak < scatteredSYNs || float64(len(s.sources)) < least || float64(len(s.targets)) < least {
+	if least := own * float64(s.syns); s.peak < scatteredSYNs || float64(s.sources.Len()) < least || float64(s.targets.Len()) < least {
 		return
 	}
 	o.Emit(finding.Finding{
-		Code: SYNSpray, Severity: finding.Warning, Evidence: s.ev.done(),
-		Values: []finding.Value{finding.Num(s.syns), finding.Num(peak), finding.Num(len(s.sources)), finding.Num(len(s.targets))},
+		Code: SYNSpray, Severity: finding.Warning, Evidence: s.ev.done(t),
+		Values: []finding.Value{finding.Num(s.syns), finding.Num(s.peak), finding.Num(s.sources.Len()), finding.Num(s.targets.Len())},
 	})
 }
 
-func (f *floods) datagrams(c *conn.Summary) {
-	client, server := &c.Client, &c.Server
+func (f *floods) datagrams(c *Folded) {
+	client, server, from, to := &c.Client, &c.Server, c.From, c.To
 	if amplifier(client.Addr.Port()) && !amplifier(server.Addr.Port()) {
-		client, server = server, client
+		client, server, from, to = server, client, to, from
 	}
-	to := server.Addr.Addr()
-	if amplifier(server.Addr.Port()) && !to.IsMulticast() {
-		if v := entry(f.victims, service{client.Addr.Addr(), server.Addr.Port()}, newVictim); v != nil {
-			switch {
+	if port := server.Addr.Port(); amplifier(port) && !server.Addr.Addr().IsMulticast() {
+		if v, at := f.udpVictims.entry(service(from, port), maxPairs); v != nil {
+			v.host, v.port = from, port
+			switch other := pair(at, to); {
 			case client.Packets > 0 && server.Packets > 0:
 				v.twoSided++
 			case client.Packets > 0:
 				v.asked++
-				v.add(to, c, client.Packets, client.Bytes)
+				f.add(&f.udpVictims, v, other, c, client.Packets, client.Bytes)
 			default:
-				v.add(to, c, server.Packets, server.Bytes)
+				f.add(&f.udpVictims, v, other, c, server.Packets, server.Bytes)
 			}
 		}
 	}
-	f.burst(c.Client.Addr, c.Server.Addr, c.Client.Packets, c.Server.Packets, c)
+	f.burst(&c.Server, c.From, c.To, c.Client.Packets, c.Server.Packets, c)
 	if c.Client.Packets == 0 {
-		f.burst(c.Server.Addr, c.Client.Addr, c.Server.Packets, 0, c)
+		f.burst(&c.Client, c.To, c.From, c.Server.Packets, 0, c)
 	}
 }
 
-func (f *floods) burst(from, to netip.AddrPort, sent, answered uint64, c *conn.Summary) {
-	if sent == 0 || to.Addr().IsMulticast() {
+func (f *floods) burst(target *conn.Side, from, to hosts.Number, sent, answered uint64, c *Folded) {
+	if sent == 0 || target.Addr.Addr().IsMulticast() {
 		return
 	}
-	b := entry(f.udp, to.Addr(), func() *burst {
-		return &burst{sources: map[netip.Addr]uint64{}, ports: map[uint16]struct{}{}}
-	})
+	b, at := f.bursts.entry(uint64(to), maxPairs)
 	if b == nil {
 		return
 	}
+	b.host = to
 	b.sent += sent
 	b.answered += answered
-	if _, known := b.sources[from.Addr()]; known || len(b.sources) < maxTracks {
-		b.sources[from.Addr()] += sent
-	}
-	if len(b.ports) < maxTracks {
-		b.ports[to.Port()] = struct{}{}
+	f.source(b, at, from, sent)
+	if b.ports < maxTracks && f.ports.Len() < maxMembers && f.ports.Add(service(at, target.Addr.Port())) {
+		b.ports++
 	}
 	b.stop = max(b.stop, c.Stop)
-	b.ev.add(c.First, c.Start, c.Stop)
+	b.ev.add(&f.trail, c.First, c.Start, c.Stop)
+}
+
+// source counts what one source sends to the target of a burst.
+func (f *floods) source(b *burst, at uint32, from hosts.Number, sent uint64) {
+	k := pair(at, from)
+	if k == 0 {
+		return
+	}
+	n := f.sources.Get(k)
+	if n == 0 {
+		if b.sources >= maxTracks || f.sources.Len() >= maxMembers {
+			return
+		}
+		b.sources++
+	}
+	n += sent
+	*f.sources.At(k) = n
+	if n > b.most {
+		b.chief, b.most = from, n
+	}
 }
 
 // End tells what was one-sided and much.
 func (f *floods) End(o *Out) {
-	f.spray.end(o)
-	reflected := map[netip.Addr]bool{}
-	for k, v := range f.victims {
-		if len(v.others) < reflectors || v.twoSided*2 > v.convs || !v.hits(k.port) {
+	f.spray.end(o, &f.trail)
+	reflected := map[hosts.Number]bool{}
+	for v := range f.udpVictims.all.each() {
+		if v.others < reflectors || v.twoSided*2 > v.convs || !v.hits() {
 			continue
 		}
-		reflected[k.from] = true
+		reflected[v.host] = true
 		o.Emit(finding.Finding{
-			Code: Reflection, Severity: finding.Warning, Host: k.from, Evidence: v.ev.done(),
+			Code: Reflection, Severity: finding.Warning, Host: o.Hosts.Addr(v.host), Evidence: v.ev.done(&f.trail),
 			Values: []finding.Value{
-				finding.Num(k.port), finding.Num(len(v.others)), finding.Num(v.datagrams), finding.Num(v.bytes),
+				finding.Num(v.port), finding.Num(v.others), finding.Num(v.datagrams), finding.Num(v.bytes),
 				flag(v.asked*2 > v.convs), finding.Num(v.ev.seconds()),
 			},
 		})
 	}
-	for a, v := range f.synAcks {
-		if len(v.others) >= strangeSYNACKs {
+	for v := range f.synVictims.all.each() {
+		if v.others >= strangeSYNACKs {
 			o.Emit(finding.Finding{
-				Code: SYNACKReflect, Severity: finding.Warning, Host: a, Evidence: v.ev.done(),
-				Values: []finding.Value{finding.Num(len(v.others)), finding.Num(v.convs), finding.Num(v.ev.seconds())},
+				Code: SYNACKReflect, Severity: finding.Warning, Host: o.Hosts.Addr(v.host), Evidence: v.ev.done(&f.trail),
+				Values: []finding.Value{finding.Num(v.others), finding.Num(v.convs), finding.Num(v.ev.seconds())},
 			})
 		}
 	}
-	for a, b := range f.udp {
-		f.flooded(o, a, b, reflected[a])
+	for b := range f.bursts.all.each() {
+		f.flooded(o, b, reflected[b.host])
 	}
 }
 
 // hits tells an attack from a capture that holds one direction of a resolver's or
 // a manager's work: it is fast, and answers of name servers are long.
-func (v *victim) hits(port uint16) bool {
+func (v *victim) hits() bool {
 	const portDNS = 53
 	answers := v.asked*2 <= v.convs
-	if port == portDNS && (!answers || v.bytes < longAnswer*v.datagrams) {
+	if v.port == portDNS && (!answers || v.bytes < longAnswer*v.datagrams) {
 		return false
 	}
 	return float64(v.datagrams) >= reflectedPerSecond*max(v.ev.seconds(), 1)
 }
 
-func (*floods) flooded(o *Out, a netip.Addr, b *burst, reflected bool) {
+func (f *floods) flooded(o *Out, b *burst, reflected bool) {
 	span := max(float64(b.stop-b.ev.start)/second, 0)
 	rate := float64(b.sent) / max(span, 1)
 	if reflected || rate < floodDatagrams || float64(b.answered) > floodSilent*float64(b.sent) {
 		return
 	}
 	source := ""
-	for _, s := range slices.SortedFunc(maps.Keys(b.sources), netip.Addr.Compare) {
-		if b.sources[s]*2 > b.sent {
-			source = s.String()
-		}
+	if b.most*2 > b.sent {
+		source = o.Hosts.Addr(b.chief).String()
 	}
 	o.Emit(finding.Finding{
-		Code: UDPFlood, Severity: finding.Notice, Host: a, Evidence: b.ev.done(),
+		Code: UDPFlood, Severity: finding.Notice, Host: o.Hosts.Addr(b.host), Evidence: b.ev.done(&f.trail),
 		Values: []finding.Value{
-			finding.Text(source), finding.Num(b.sent), finding.Num(b.answered), finding.Num(len(b.sources)),
-			finding.Num(len(b.ports)), finding.Num(rate), finding.Num(span),
+			finding.Text(source), finding.Num(b.sent), finding.Num(b.answered), finding.Num(b.sources),
+			finding.Num(b.ports), finding.Num(rate), finding.Num(span),
 		},
 	})
 }

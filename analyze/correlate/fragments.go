@@ -3,7 +3,6 @@ package correlate
 import (
 	"net/netip"
 
-	"netwhy/analyze/conn"
 	"netwhy/analyze/finding"
 	"netwhy/analyze/proto"
 )
@@ -89,9 +88,6 @@ func (f *fragmented) Event(_ *Out, e *proto.Event) {
 		f.odd.Add(e.Frame, e.Time)
 	}
 }
-
-// Conn does nothing: fragments are below conversations.
-func (*fragmented) Conn(*Out, *conn.Summary) {}
 
 // End tells what is odd or in vain.
 func (f *fragmented) End(o *Out) {

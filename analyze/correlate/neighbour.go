@@ -5,8 +5,8 @@ import (
 	"net/netip"
 	"slices"
 
-	"netwhy/analyze/conn"
 	"netwhy/analyze/finding"
+	"netwhy/analyze/hosts"
 	"netwhy/analyze/proto"
 )
 
@@ -66,7 +66,7 @@ func Neighbours() Spec {
 	return Spec{
 		Name: "neighbours", Doc: "ARP and Neighbor Discovery: absent hosts, addresses with two owners, forged claims",
 		New: func() Correlator {
-			return &neighbours{at: map[netip.Addr]*neighbour{}, macs: map[[6]byte]*station{}, asking: map[netip.Addr]int{}, hop: map[[6]byte][6]byte{}}
+			return &neighbours{at: map[netip.Addr]*neighbour{}, asking: map[netip.Addr]int{}}
 		},
 		Codes: []finding.Def{
 			{
@@ -114,9 +114,9 @@ func Neighbours() Spec {
 type neighbours struct {
 	at     map[netip.Addr]*neighbour
 	order  []netip.Addr // of at, as they were met
-	macs   map[[6]byte]*station
+	macs   cases[station]
+	hop    hosts.Table[uint64] // station by which a host reaches others, both by stationKey
 	asking map[netip.Addr]int  // absent addresses that a host asked for
-	hop    map[[6]byte][6]byte // station by which a host reaches others
 	heard  bool                // somebody was answered
 	absent int                 // addresses whose last questions stayed open
 	latest int64               // time of the latest that was heard of
@@ -171,56 +171,68 @@ func (n *neighbours) Event(_ *Out, e *proto.Event) {
 		if !b.Copy {
 			n.said(e, b)
 		}
-	case *Opened:
-		n.through(e, b)
-		n.reaches(b.DstMAC, b.Server.Addr())
-		n.reaches(b.DstMAC, b.Client.Addr())
+	}
+}
+
+// Opened notes through which station a conversation goes.
+func (n *neighbours) Opened(_ *Out, x *Opened) {
+	n.latest = max(n.latest, x.Time)
+	if s := n.through(x); s != nil && len(s.peers) <= enoughPeers && x.DstMAC[0]&1 == 0 {
+		s.reaches(x.Server.Addr())
+		s.reaches(x.Client.Addr())
 	}
 }
 
 // enoughPeers tells a router from a host with some addresses of its own.
 const enoughPeers = 2
 
-func (n *neighbours) reaches(mac [6]byte, ip netip.Addr) {
-	s := n.station(mac)
-	if s == nil || len(s.peers) > enoughPeers || mac[0]&1 != 0 {
-		return
-	}
-	if _, own := s.ips[ip]; !own {
+// reaches notes an address that is reached through a station.
+func (s *station) reaches(ip netip.Addr) {
+	if _, own := s.ips[ip]; !own && len(s.peers) <= enoughPeers {
+		if s.peers == nil {
+			s.peers = map[netip.Addr]struct{}{}
+		}
 		s.peers[ip] = struct{}{}
 	}
 }
 
 // through notes by which station a host reaches others, and when that changes
-// to one which has just claimed, unasked, to be the one before.
-func (n *neighbours) through(e *proto.Event, o *Opened) {
-	to := n.macs[o.DstMAC]
-	if to == nil || o.SrcMAC == ([6]byte{}) || len(n.hop) >= maxNeighbours {
-		return
+// to one which has just claimed, unasked, to be the one before. It returns the station.
+func (n *neighbours) through(x *Opened) *station {
+	by := stationKey(x.DstMAC)
+	to, _ := n.macs.get(by)
+	if to == nil {
+		return n.station(x.DstMAC)
 	}
-	if _, own := to.ips[o.Server.Addr()]; own {
-		return
+	if x.SrcMAC == ([6]byte{}) || n.hop.Len() >= maxNeighbours {
+		return to
 	}
-	before, known := n.hop[o.SrcMAC]
-	n.hop[o.SrcMAC] = o.DstMAC
-	if !known || before == o.DstMAC || len(to.ips) < 2 {
-		return
-	}
-	for ip := range to.ips {
-		x := n.at[ip]
-		if i := slices.IndexFunc(x.claims, func(c claim) bool { return c.mac == o.DstMAC }); i >= 0 && x.claims[i].forged > 0 {
-			x.claims[i].took, x.claims[i].from = true, before
-			x.claims[i].ev.Add(e.Frame, e.Time)
+	if len(to.ips) > 0 {
+		if _, own := to.ips[x.Server.Addr()]; own {
+			return to
 		}
 	}
+	hop := n.hop.At(stationKey(x.SrcMAC))
+	before := *hop
+	*hop = by
+	if before == 0 || before == by || len(to.ips) < 2 {
+		return to
+	}
+	for ip := range to.ips {
+		y := n.at[ip]
+		if i := slices.IndexFunc(y.claims, func(c claim) bool { return c.mac == x.DstMAC }); i >= 0 && y.claims[i].forged > 0 {
+			y.claims[i].took, y.claims[i].from = true, stationOf(before)
+			y.claims[i].ev.Add(x.Frame, x.Time)
+		}
+	}
+	return to
 }
 
 func (n *neighbours) station(mac [6]byte) *station {
-	s := n.macs[mac]
-	if s == nil && len(n.macs) < maxNeighbours && mac != ([6]byte{}) {
-		s = &station{ips: map[netip.Addr]struct{}{}, peers: map[netip.Addr]struct{}{}}
-		n.macs[mac] = s
+	if mac == ([6]byte{}) {
+		return nil
 	}
+	s, _ := n.macs.entry(stationKey(mac), maxNeighbours)
 	return s
 }
 
@@ -292,6 +304,9 @@ func (n *neighbours) claimed(e *proto.Event, ip netip.Addr, mac [6]byte, unasked
 		n.order = append(n.order, ip)
 	}
 	if s := n.station(mac); s != nil && len(s.ips) < maxTracks {
+		if s.ips == nil {
+			s.ips = map[netip.Addr]struct{}{}
+		}
 		s.ips[ip] = struct{}{}
 	}
 	i := slices.IndexFunc(x.claims, func(c claim) bool { return c.mac == mac })
@@ -318,7 +333,7 @@ func (n *neighbours) claimed(e *proto.Event, ip netip.Addr, mac [6]byte, unasked
 }
 
 // Conn notes whether anybody was answered at all.
-func (n *neighbours) Conn(_ *Out, c *conn.Summary) {
+func (n *neighbours) Conn(_ *Out, c *Folded) {
 	n.latest = max(n.latest, c.Stop)
 	n.heard = n.heard || c.Client.Packets > 0 && c.Server.Packets > 0
 }
@@ -387,7 +402,7 @@ func (n *neighbours) silent(o *Out, ip netip.Addr, x *neighbour) {
 // taken for one when it is the first or last address of the usual ranges.
 func (n *neighbours) routes(ip netip.Addr, x *neighbour) bool {
 	for _, c := range x.claims {
-		if s := n.macs[c.mac]; s != nil && len(s.peers) >= enoughPeers {
+		if s, _ := n.macs.get(stationKey(c.mac)); s != nil && len(s.peers) >= enoughPeers {
 			return true
 		}
 	}
@@ -430,7 +445,7 @@ func (n *neighbours) conflicts(o *Out, ip netip.Addr, x *neighbour) {
 			o.Emit(finding.Finding{
 				Code: NeighbourSpoof, Severity: finding.Warning, Host: ip, Evidence: c.ev,
 				Values: []finding.Value{
-					finding.Text(text(c.mac)), finding.Text(owner), finding.Num(c.forged), finding.Num(len(n.macs[c.mac].ips)),
+					finding.Text(text(c.mac)), finding.Text(owner), finding.Num(c.forged), finding.Num(n.claimedBy(c.mac)),
 				},
 			})
 			return
@@ -448,6 +463,14 @@ func (n *neighbours) conflicts(o *Out, ip netip.Addr, x *neighbour) {
 	}
 }
 
+// claimedBy is the number of addresses that a station claims.
+func (n *neighbours) claimedBy(mac [6]byte) int {
+	if s, _ := n.macs.get(stationKey(mac)); s != nil {
+		return len(s.ips)
+	}
+	return 0
+}
+
 func (x *neighbour) duplicate(ip netip.Addr, a, b [6]byte, na, nb uint64, probe bool) finding.Finding {
 	ev := x.claimEv
 	if probe {
@@ -463,7 +486,7 @@ func (x *neighbour) duplicate(ip netip.Addr, a, b [6]byte, na, nb uint64, probe 
 // and again, for an address that has another owner or together with others; or
 // the packets of a host go to it since such an answer.
 func (n *neighbours) forges(ip netip.Addr, x *neighbour, c *claim) (owner string, forged bool) {
-	s := n.macs[c.mac]
+	s, _ := n.macs.get(stationKey(c.mac))
 	if s == nil || c.forged == 0 {
 		return "", false
 	}

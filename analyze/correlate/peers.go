@@ -2,13 +2,12 @@ package correlate
 
 import (
 	"cmp"
-	"net/netip"
 	"slices"
 
 	"netwhy/analyze/conn"
 	"netwhy/analyze/finding"
 	"netwhy/analyze/flow"
-	"netwhy/analyze/proto"
+	"netwhy/analyze/hosts"
 )
 
 // ManyPeers is the code of hosts that exchange data with whoever they find.
@@ -31,7 +30,7 @@ const (
 func Peers() Spec {
 	return Spec{
 		Name: "peers", Doc: "hosts that exchange data with many others, each on a port of its own",
-		New: func() Correlator { return &peers{hosts: map[netip.Addr]*peerHost{}} },
+		New: func() Correlator { return &peers{} },
 		Codes: []finding.Def{{
 			Code: ManyPeers, Severity: finding.Info,
 			Doc: "A host exchanges data with ten others or more, on eight of their ports or more, none of which belongs to a service or to a protocol that was recognised: file sharing, a game or a chain of blocks. The finding's host is that host.",
@@ -49,71 +48,71 @@ func Peers() Spec {
 }
 
 type peerHost struct {
-	peers       map[netip.Addr]struct{}
-	ports       map[uint16]struct{}
-	n           uint64
-	bytes, sent uint64
-	stop        int64
-	ev          evidence
+	host         hosts.Number
+	peers, ports uint32
+	n            uint64
+	bytes, sent  uint64
+	stop         int64
+	ev           evidence
 }
 
 type peers struct {
-	hosts map[netip.Addr]*peerHost
+	hosts cases[peerHost]
+	met   hosts.Set // hosts, by the place of who met them
+	ports hosts.Set // likewise
+	trail trail
 	total uint64
 }
 
-// Event does nothing: conversations tell all.
-func (*peers) Event(*Out, *proto.Event) {}
-
 // Conn notes a conversation between two ports of no service.
-func (p *peers) Conn(_ *Out, c *conn.Summary) {
-	p.total += c.Client.WireBytes + c.Server.WireBytes
+func (p *peers) Conn(_ *Out, c *Folded) {
 	a, b := &c.Client, &c.Server
+	p.total += a.WireBytes + b.WireBytes
 	if c.App != "" || a.Addr.Port() < firstUserPort || b.Addr.Port() < firstUserPort || a.Bytes+b.Bytes == 0 ||
 		a.Addr.Addr().IsMulticast() || b.Addr.Addr().IsMulticast() || c.ID.Proto == flow.TCP && !c.Established && !c.MidStream {
 		return
 	}
-	p.note(a, b, c)
-	p.note(b, a, c)
+	p.note(a, b, c, c.From, c.To)
+	p.note(b, a, c, c.To, c.From)
 }
 
-func (p *peers) note(host, other *conn.Side, c *conn.Summary) {
-	h := p.hosts[host.Addr.Addr()]
+func (p *peers) note(side, other *conn.Side, c *Folded, host, peer hosts.Number) {
+	h, at := p.hosts.entry(uint64(host), maxPeerHosts)
 	if h == nil {
-		if len(p.hosts) >= maxPeerHosts {
-			return
-		}
-		h = &peerHost{peers: map[netip.Addr]struct{}{}, ports: map[uint16]struct{}{}}
-		p.hosts[host.Addr.Addr()] = h
+		return
 	}
-	if len(h.peers) < maxPeers {
-		h.peers[other.Addr.Addr()] = struct{}{}
-		h.ports[other.Addr.Port()] = struct{}{}
+	h.host = host
+	if peer != 0 && h.peers < maxPeers && p.met.Len() < maxMembers {
+		if p.met.Add(pair(at, peer)) {
+			h.peers++
+		}
+		if p.ports.Add(service(at, other.Addr.Port())) {
+			h.ports++
+		}
 	}
 	h.n++
-	h.bytes += host.WireBytes + other.WireBytes
-	h.sent += host.WireBytes
+	h.bytes += side.WireBytes + other.WireBytes
+	h.sent += side.WireBytes
 	h.stop = max(h.stop, c.Stop)
-	h.ev.add(c.First, c.Start, c.Stop)
+	h.ev.add(&p.trail, c.First, c.Start, c.Stop)
 }
 
 // End tells of hosts with many.
 func (p *peers) End(o *Out) {
-	var hosts []netip.Addr
-	for a, h := range p.hosts {
-		if len(h.peers) >= manyPeers && len(h.ports) >= manyPeerPorts {
-			hosts = append(hosts, a)
+	var many []*peerHost
+	for h := range p.hosts.all.each() {
+		if h.peers >= manyPeers && h.ports >= manyPeerPorts {
+			many = append(many, h)
 		}
 	}
-	slices.SortFunc(hosts, func(a, b netip.Addr) int {
-		return cmp.Or(cmp.Compare(p.hosts[b].bytes, p.hosts[a].bytes), a.Compare(b))
+	slices.SortFunc(many, func(a, b *peerHost) int {
+		return cmp.Or(cmp.Compare(b.bytes, a.bytes), o.Hosts.Addr(a.host).Compare(o.Hosts.Addr(b.host)))
 	})
-	for _, a := range hosts {
-		h := p.hosts[a]
+	for _, h := range many {
 		o.Emit(finding.Finding{
-			Code: ManyPeers, Severity: finding.Info, Host: a, Evidence: h.ev.done(),
+			Code: ManyPeers, Severity: finding.Info, Host: o.Hosts.Addr(h.host), Evidence: h.ev.done(&p.trail),
 			Values: []finding.Value{
-				finding.Num(len(h.peers)), finding.Num(len(h.ports)), finding.Num(h.n), finding.Num(h.bytes),
+				finding.Num(h.peers), finding.Num(h.ports), finding.Num(h.n), finding.Num(h.bytes),
 				finding.Num(float64(h.bytes) / float64(max(p.total, 1))), finding.Num(float64(h.sent) / float64(max(h.bytes, 1))),
 				finding.Num(float64(h.stop-h.ev.start) / second),
 			},

@@ -6,9 +6,9 @@ import (
 	"net/netip"
 	"slices"
 
-	"netwhy/analyze/conn"
 	"netwhy/analyze/finding"
 	"netwhy/analyze/flow"
+	"netwhy/analyze/hosts"
 	"netwhy/analyze/proto"
 	"netwhy/analyze/proto/http"
 )
@@ -29,7 +29,7 @@ const (
 func Retries() Spec {
 	return Spec{
 		Name: "retries", Doc: "HTTP requests sent again on another connection (RFC 9110, 9.2.2; RFC 9112, 9.3.1)",
-		New: func() Correlator { return &retries{lost: map[retryKey][]asked{}, first: map[retryKey][]asked{}} },
+		New: func() Correlator { return &retries{lost: map[retryKey][]asked{}} },
 		Codes: []finding.Def{{
 			Code: HTTPRetry, Severity: finding.Notice,
 			Doc: "A client sent the same request again on a new connection, after the first one had no answer: its connection was reset or closed, or the client waited for 1 s or more. What is not idempotent (POST) may have been done twice. A service that is asked twice for everything carries twice the load.",
@@ -56,15 +56,26 @@ type asked struct {
 	http.Attempt
 }
 
-type retries struct {
-	lost   map[retryKey][]asked // without an answer
-	first  map[retryKey][]asked // answered, first of their connections
-	losses int
-	firsts int
-	due    int64 // when to judge what is old
+// answered is a request with an answer, the first of its connection: hardly any is
+// ever asked for, so it is kept without a pointer.
+type answered struct {
+	flow       flow.ID
+	client     hosts.Number
+	before     uint32 // place of the one noted before it with the same key
+	request    uint64
+	start, end int64
+	frame      uint64
 }
 
-// Event implements Correlator.
+type retries struct {
+	lost   map[retryKey][]asked // without an answer
+	losses int
+	first  pages[answered]
+	latest hosts.Table[uint32] // of first, by client and request
+	due    int64               // when to judge what is old
+}
+
+// Event implements Listener.
 func (r *retries) Event(o *Out, e *proto.Event) {
 	x, ok := e.Body.(*http.Attempt)
 	if !ok {
@@ -82,16 +93,41 @@ func (r *retries) Event(o *Out, e *proto.Event) {
 		}
 		return
 	}
-	if r.firsts >= maxAsked {
-		clear(r.first) // those that have an answer for minutes repeat nothing any more
-		r.firsts = 0
+	client := o.Hosts.Of(x.Client)
+	if client == 0 {
+		return
 	}
-	r.firsts++
-	r.first[k] = append(r.first[k], asked{e.Flow, *x})
+	if r.first.len() >= maxAsked {
+		r.first = pages[answered]{} // those that have an answer for minutes repeat nothing any more
+		r.latest.Clear()
+	}
+	last := r.latest.At(asker(client, x.Request))
+	*last = r.first.add(answered{
+		flow: e.Flow, client: client, before: *last, request: x.Request, start: x.Start, end: x.End, frame: x.Frame,
+	})
 }
 
-// Conn implements Correlator.
-func (*retries) Conn(*Out, *conn.Summary) {}
+// asker is the key of a client and a request, which few others share.
+func asker(client hosts.Number, request uint64) uint64 {
+	const spread = 0x9e3779b97f4a7c15
+	return max(request^uint64(client)*spread, 1)
+}
+
+// answers appends the answered requests of a key.
+func (r *retries) answers(o *Out, all []asked, k retryKey) []asked {
+	client := o.Hosts.Of(k.client)
+	if client == 0 {
+		return all
+	}
+	for at := r.latest.Get(asker(client, k.request)); at != 0; {
+		x := r.first.at(at)
+		if x.client == client && x.request == k.request {
+			all = append(all, asked{x.flow, http.Attempt{Client: k.client, Request: x.request, Start: x.start, End: x.end, Frame: x.frame}})
+		}
+		at = x.before
+	}
+	return all
+}
 
 // End implements Correlator.
 func (r *retries) End(o *Out) { r.judge(o, math.MaxInt64) }
@@ -105,7 +141,7 @@ func (r *retries) judge(o *Out, before int64) {
 		}
 		delete(r.lost, k)
 		r.losses -= len(lost)
-		all := append(slices.Clone(lost), r.first[k]...)
+		all := r.answers(o, slices.Clone(lost), k)
 		slices.SortFunc(all, func(a, b asked) int { return cmp.Compare(a.Frame, b.Frame) })
 		for len(all) > 0 {
 			n := chainOf(all)

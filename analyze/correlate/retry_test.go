@@ -8,6 +8,7 @@ import (
 
 	"netwhy/analyze/finding"
 	"netwhy/analyze/flow"
+	"netwhy/analyze/hosts"
 	"netwhy/analyze/proto"
 	"netwhy/analyze/proto/http"
 )
@@ -45,11 +46,11 @@ func TestRetries(t *testing.T) {
 		{"much later", []*proto.Event{at(0, 1, "reset"), at(1, 200, "ok")}, ""},
 	} {
 		var found []string
-		r, o := Retries().New(), &Out{Emit: func(f finding.Finding) {
+		r, o := Retries().New(), &Out{Hosts: &hosts.Numbers{}, Emit: func(f finding.Finding) {
 			found = append(found, fmt.Sprintf("%g/%g/%g", f.Values[3].Num, f.Values[4].Num, f.Values[5].Num))
 		}}
 		for _, e := range c.events {
-			r.Event(o, e)
+			r.(Listener).Event(o, e)
 		}
 		r.End(o)
 		if got := strings.Join(found, " "); got != c.want {

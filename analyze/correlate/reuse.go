@@ -3,10 +3,8 @@ package correlate
 import (
 	"net/netip"
 
-	"netwhy/analyze/conn"
 	"netwhy/analyze/finding"
 	"netwhy/analyze/flow"
-	"netwhy/analyze/proto"
 	"netwhy/analyze/proto/http"
 )
 
@@ -26,7 +24,7 @@ const (
 func Reuse() Spec {
 	return Spec{
 		Name: "reuse", Doc: "HTTP connections that are not used again (RFC 9112, 9.3)",
-		New: func() Correlator { return &reuse{index: map[served]int{}} },
+		New: func() Correlator { return &reuse{} },
 		Codes: []finding.Def{{
 			Code: NoReuse, Severity: finding.Info,
 			Doc: "A client opened ten connections or more to one service for one request each, because one of the two said that the connection is not to be used again (Connection: close, or HTTP/1.0), and one second or more went into opening them.",
@@ -40,15 +38,9 @@ func Reuse() Spec {
 	}
 }
 
-// served is a client and a service.
-type served struct {
-	client netip.Addr
-	server netip.AddrPort
-}
-
 // singles are the connections of a pair that carried one request.
 type singles struct {
-	served
+	server   netip.AddrPort
 	flow     flow.ID
 	n        int
 	setup    int64
@@ -58,62 +50,58 @@ type singles struct {
 }
 
 type reuse struct {
-	index map[served]int
-	all   []singles // in the order in which they came up
+	singles cases[singles] // by client and service, in the order in which they came up
+	trail   trail
 }
 
-// Event implements Correlator.
-func (*reuse) Event(*Out, *proto.Event) {}
-
-// Conn implements Correlator.
-func (r *reuse) Conn(o *Out, s *conn.Summary) {
-	closer := s.Attr[http.Closes]
-	if closer == "" || s.Exchanges != 1 || s.Handshake <= 0 {
+// Conn implements Reader.
+func (r *reuse) Conn(o *Out, s *Folded) {
+	if s.Exchanges != 1 || s.Handshake <= 0 {
 		return
 	}
-	k := served{s.Client.Addr.Addr(), s.Server.Addr}
-	i, ok := r.index[k]
-	if !ok {
-		if len(r.all) >= maxServed {
-			return
-		}
-		i = len(r.all)
-		r.index[k] = i
-		r.all = append(r.all, singles{served: k, flow: s.ID})
+	closer := s.Attr[http.Closes]
+	if closer == "" {
+		return
 	}
-	x := &r.all[i]
+	x, _ := r.singles.entry(channel(s.From, s.To, s.Server.Addr.Port()), maxServed)
+	if x == nil {
+		return
+	}
+	if x.n == 0 {
+		x.server, x.flow = s.Server.Addr, s.ID
+	}
 	x.n++
 	x.setup += s.Handshake
 	if closer == "server" {
 		x.byServer++
 	}
 	if x.told == 0 || s.First > x.ev.first {
-		x.ev.add(s.First, s.Start, s.Start)
+		x.ev.add(&r.trail, s.First, s.Start, s.Start)
 	} else {
 		x.ev.count++ // a finding is known by its first frame: once told, it stays
 	}
 	if x.n >= 2*x.told {
-		x.tell(o)
+		r.tell(o, x)
 	}
 }
 
 // End implements Correlator.
 func (r *reuse) End(o *Out) {
-	for i := range r.all {
-		if x := &r.all[i]; x.n > x.told {
-			x.tell(o)
+	for x := range r.singles.all.each() {
+		if x.n > x.told {
+			r.tell(o, x)
 		}
 	}
 }
 
 // tell says it, or says it again with larger figures.
-func (x *singles) tell(o *Out) {
+func (r *reuse) tell(o *Out, x *singles) {
 	if x.n < singleLeast || x.setup < setupLeast {
 		return
 	}
 	x.told = x.n
 	o.Emit(finding.Finding{
-		Code: NoReuse, Severity: finding.Info, Flow: x.flow, Evidence: x.ev.done(),
+		Code: NoReuse, Severity: finding.Info, Flow: x.flow, Evidence: x.ev.done(&r.trail),
 		Values: []finding.Value{
 			finding.Text(x.server.String()), finding.Num(x.n), finding.Num(float64(x.setup) / float64(second)), finding.Num(x.byServer),
 		},

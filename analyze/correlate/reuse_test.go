@@ -37,7 +37,7 @@ func TestReuse(t *testing.T) {
 				s.Attr[http.Closes] = c.closes
 			}
 			s.Client.Addr, s.Server.Addr = netip.MustParseAddrPort("192.0.2.1:4000"), netip.MustParseAddrPort("198.51.100.1:80")
-			r.Conn(o, s)
+			r.(Reader).Conn(o, &Folded{Summary: s, From: 1, To: 2})
 		}
 		r.End(o)
 		if len(found) > 0 != c.found {

@@ -1,14 +1,10 @@
 package correlate
 
 import (
-	"cmp"
-	"net/netip"
-	"slices"
-
 	"netwhy/analyze/conn"
 	"netwhy/analyze/finding"
 	"netwhy/analyze/flow"
-	"netwhy/analyze/proto"
+	"netwhy/analyze/hosts"
 )
 
 // Codes of scans and floods.
@@ -41,6 +37,8 @@ const (
 const (
 	maxPairs  = 1 << 16
 	maxTracks = 1 << 12 // ports or hosts of one scan that are told apart
+	// and all that are told apart by one correlator and kind.
+	maxMembers = 1 << 20
 )
 
 // Scan finds scans and floods from the ends of connections.
@@ -48,9 +46,7 @@ func Scan() Spec {
 	return Spec{
 		Name: "scan",
 		Doc:  "connections that fail by the dozen: port scans, sweeps, SYN floods",
-		New: func() Correlator {
-			return &scan{ports: map[pair]*sweep{}, hosts: map[service]*sweep{}, floods: map[netip.AddrPort]*flood{}}
-		},
+		New:  func() Correlator { return &scan{} },
 		Codes: []finding.Def{
 			{
 				Code: PortScan, Severity: finding.Notice,
@@ -92,16 +88,12 @@ func Scan() Spec {
 	}
 }
 
-type pair struct{ from, to netip.Addr }
-
-type service struct {
-	from netip.Addr
-	port uint16
-}
-
-// sweep is a series of attempts of one host.
+// sweep is a series of attempts of one host: on another one, or on one port.
 type sweep struct {
-	tried                     map[netip.AddrPort]bool // and whether it was open
+	from                      hosts.Number
+	to                        hosts.Number
+	port                      uint16
+	tried, open               uint32 // different ports or hosts, and of these answered
 	attempts, refused, silent uint64
 	failed                    uint64
 	ev                        evidence
@@ -109,118 +101,122 @@ type sweep struct {
 
 // flood is the handshakes with one server.
 type flood struct {
+	server           hosts.Number
+	port             uint16
 	begun, completed uint64
-	sources          map[netip.Addr]struct{}
+	sources          uint32
 	second           int64 // that is being counted
 	inSecond, peak   uint64
 	ev               evidence
 }
 
-type scan struct {
-	ports  map[pair]*sweep
-	hosts  map[service]*sweep
-	floods map[netip.AddrPort]*flood
+// sweeps are the attempts by pair, or by port.
+type sweeps struct {
+	cases[sweep]
+
+	tried hosts.Table[bool] // by the place of the sweep and the host or port: whether it was open
 }
 
-func (*scan) Event(*Out, *proto.Event) {}
+type scan struct {
+	ports, hosts sweeps
+	floods       cases[flood]
+	sources      hosts.Set // by the place of the flood
+	trail        trail
+}
 
 // Conn notes how an attempt to connect ended.
-func (s *scan) Conn(_ *Out, c *conn.Summary) {
+func (s *scan) Conn(_ *Out, c *Folded) {
 	if c.ID.Proto != flow.TCP || c.SYNs == 0 {
 		return
 	}
+	port := c.Server.Addr.Port()
 	if c.Established && c.Client.Bytes+c.Server.Bytes > 0 {
-		if f := s.floods[c.Server.Addr]; f != nil {
+		if f, _ := s.floods.get(service(c.To, port)); f != nil {
 			f.begun++
 			f.completed++
 		}
 		return // a connection in use is no part of a scan
 	}
-	s.sweep(c)
-	s.flood(c)
+	if w, at := s.ports.entry(pair(c.From, c.To), maxPairs); w != nil {
+		w.from, w.to = c.From, c.To
+		s.attempt(&s.ports, w, uint64(at)<<portBits|uint64(port), c)
+	}
+	if w, at := s.hosts.entry(service(c.From, port), maxPairs); w != nil {
+		w.from, w.port = c.From, port
+		s.attempt(&s.hosts, w, pair(at, c.To), c)
+	}
+	s.flood(c, port)
 }
 
-func (s *scan) sweep(c *conn.Summary) {
-	from, to := c.Client.Addr.Addr(), c.Server.Addr
-	add := func(w *sweep) {
-		if len(w.tried) < maxTracks {
-			w.tried[to] = w.tried[to] || c.Server.Packets > 0 && c.End != conn.EndRefused
+// attempt adds one to a sweep; what tells its target apart is a key, 0 where it has
+// no number.
+func (s *scan) attempt(of *sweeps, w *sweep, target uint64, c *Folded) {
+	if target != 0 && w.tried < maxTracks && of.tried.Len() < maxMembers {
+		n := of.tried.Len()
+		open := of.tried.At(target)
+		if of.tried.Len() > n {
+			w.tried++
 		}
-		w.attempts++
-		switch {
-		case c.End == conn.EndRefused:
-			w.refused++
-			w.failed++
-		case c.Server.Packets == 0:
-			w.silent++
-			w.failed++
+		if !*open && c.Server.Packets > 0 && c.End != conn.EndRefused {
+			*open = true
+			w.open++
 		}
-		w.ev.add(c.First, c.Start, c.Stop)
 	}
-	if w := entry(s.ports, pair{from, to.Addr()}, newSweep); w != nil {
-		add(w)
+	w.attempts++
+	switch {
+	case c.End == conn.EndRefused:
+		w.refused++
+		w.failed++
+	case c.Server.Packets == 0:
+		w.silent++
+		w.failed++
 	}
-	if w := entry(s.hosts, service{from, to.Port()}, newSweep); w != nil {
-		add(w)
-	}
+	w.ev.add(&s.trail, c.First, c.Start, c.Stop)
 }
 
-func (s *scan) flood(c *conn.Summary) {
-	f := entry(s.floods, c.Server.Addr, func() *flood { return &flood{sources: map[netip.Addr]struct{}{}} })
+func (s *scan) flood(c *Folded, port uint16) {
+	f, at := s.floods.entry(service(c.To, port), maxPairs)
 	if f == nil {
 		return
 	}
+	f.server, f.port = c.To, port
 	f.begun++
 	if c.Established {
 		f.completed++
 	}
-	if len(f.sources) < maxTracks {
-		f.sources[c.Client.Addr.Addr()] = struct{}{}
+	if k := pair(at, c.From); k != 0 && f.sources < maxTracks && s.sources.Len() < maxMembers && s.sources.Add(k) {
+		f.sources++
 	}
 	if sec := c.Start / second; sec != f.second {
 		f.second, f.inSecond = sec, 0
 	}
 	f.inSecond++
 	f.peak = max(f.peak, f.inSecond)
-	f.ev.add(c.First, c.Start, c.Stop)
+	f.ev.add(&s.trail, c.First, c.Start, c.Stop)
 }
-
-// entry returns what a map holds for a key, made anew unless the map is full.
-func entry[K comparable, V any](m map[K]*V, k K, fresh func() *V) *V {
-	v := m[k]
-	if v == nil && len(m) < maxPairs {
-		v = fresh()
-		m[k] = v
-	}
-	return v
-}
-
-func newSweep() *sweep { return &sweep{tried: map[netip.AddrPort]bool{}} }
 
 // End tells what the attempts amount to.
 func (s *scan) End(o *Out) {
-	flooded := map[netip.Addr]bool{}
-	for at, f := range s.floods {
+	for f := range s.floods.all.each() {
 		if f.peak < floodPerSecond || float64(f.begun-f.completed) < floodOpenShare*float64(f.begun) {
 			continue
 		}
-		flooded[at.Addr()] = true
 		o.Emit(finding.Finding{
-			Code: SYNFlood, Severity: finding.Warning, Host: at.Addr(), Evidence: f.ev.done(),
+			Code: SYNFlood, Severity: finding.Warning, Host: o.Hosts.Addr(f.server), Evidence: f.ev.done(&s.trail),
 			Values: []finding.Value{
-				finding.Num(at.Port()), finding.Num(f.begun), finding.Num(f.completed),
-				finding.Num(len(f.sources)), finding.Num(f.peak), finding.Num(f.ev.seconds()),
+				finding.Num(f.port), finding.Num(f.begun), finding.Num(f.completed),
+				finding.Num(f.sources), finding.Num(f.peak), finding.Num(f.ev.seconds()),
 			},
 		})
 	}
-	for p, w := range s.ports {
-		if len(w.tried) >= scanPorts && w.isScan() {
-			o.Emit(w.finding(PortScan, p.from, finding.Text(p.to.String())))
+	for w := range s.ports.all.each() {
+		if w.tried >= scanPorts && w.isScan() {
+			s.tell(o, w, PortScan, finding.Text(o.Hosts.Addr(w.to).String()))
 		}
 	}
-	for v, w := range s.hosts {
-		if len(w.tried) >= scanHosts && w.isScan() {
-			o.Emit(w.finding(HostScan, v.from, finding.Num(v.port)))
+	for w := range s.hosts.all.each() {
+		if w.tried >= scanHosts && w.isScan() {
+			s.tell(o, w, HostScan, finding.Num(w.port))
 		}
 	}
 }
@@ -229,55 +225,12 @@ func (w *sweep) isScan() bool {
 	return float64(w.failed) >= scanFailedShare*float64(w.attempts)
 }
 
-func (w *sweep) finding(code finding.Code, from netip.Addr, what finding.Value) finding.Finding {
-	open := 0
-	for _, is := range w.tried {
-		if is {
-			open++
-		}
-	}
-	return finding.Finding{
-		Code: code, Severity: finding.Notice, Host: from, Evidence: w.ev.done(),
+func (s *scan) tell(o *Out, w *sweep, code finding.Code, what finding.Value) {
+	o.Emit(finding.Finding{
+		Code: code, Severity: finding.Notice, Host: o.Hosts.Addr(w.from), Evidence: w.ev.done(&s.trail),
 		Values: []finding.Value{
-			what, finding.Num(len(w.tried)), finding.Num(open), finding.Num(w.refused),
+			what, finding.Num(w.tried), finding.Num(w.open), finding.Num(w.refused),
 			finding.Num(w.silent), finding.Num(w.ev.seconds()),
 		},
-	}
-}
-
-// evidence gathers frames that come in no order.
-type evidence struct {
-	first, last uint64 // frames
-	start, end  int64
-	frames      []uint64
-	count       uint64
-}
-
-func (e *evidence) add(frame uint64, start, stop int64) {
-	if e.count == 0 || frame < e.first {
-		e.first, e.start = frame, start
-	}
-	if e.count == 0 || frame >= e.last {
-		e.last, e.end = frame, max(start, stop)
-	}
-	e.count++
-	if len(e.frames) < 4*finding.MaxFrames {
-		e.frames = append(e.frames, frame)
-	}
-}
-
-func (e *evidence) seconds() float64 { return float64(e.end-e.start) / 1e9 }
-
-// done is the evidence in the order of frames, within its bounds.
-func (e *evidence) done() finding.Evidence {
-	frames := append(e.frames, e.first, e.last) //nolint:gocritic // a copy is made below where it matters
-	slices.SortFunc(frames, cmp.Compare)
-	frames = slices.Compact(frames)
-	if n := len(frames); n > finding.MaxFrames {
-		frames[finding.MaxFrames-1] = frames[n-1]
-		frames = frames[:finding.MaxFrames]
-	}
-	return finding.Evidence{
-		First: e.first, Start: e.start, Last: e.last, End: e.end, Count: e.count, Frames: slices.Clone(frames),
-	}
+	})
 }

@@ -1,12 +1,12 @@
 package correlate
 
 import (
-	"net/netip"
+	"hash/maphash"
 	"strings"
 
-	"netwhy/analyze/conn"
 	"netwhy/analyze/finding"
 	"netwhy/analyze/flow"
+	"netwhy/analyze/hosts"
 	"netwhy/analyze/proto"
 	"netwhy/analyze/proto/http"
 )
@@ -26,7 +26,7 @@ const (
 func SearchPages() Spec {
 	return Spec{
 		Name: "search", Doc: "names that lead to a search page in place of a host",
-		New: func() Correlator { return &searches{visits: map[visit]visited{}} },
+		New: func() Correlator { return &searches{names: maphash.MakeSeed()} },
 		Codes: []finding.Def{{
 			Code: SearchPage, Severity: finding.Notice,
 			Doc: "A client asked the address that a lookup gave for a name, and was sent on, within ten seconds, to a page that searches for that very name: somebody answers for names that do not exist (RFC 4924, 2.5.2).",
@@ -39,14 +39,9 @@ func SearchPages() Spec {
 	}
 }
 
-type visit struct {
-	client netip.Addr
-	name   string
-}
-
 type visited struct {
 	id     flow.ID
-	server netip.Addr
+	server hosts.Number
 	frame  uint64
 	start  int64
 }
@@ -59,7 +54,8 @@ type searched struct {
 }
 
 type searches struct {
-	visits map[visit]visited // first of each client to each name over HTTP
+	names  maphash.Seed
+	visits cases[visited] // first of each client to each name over HTTP
 	asked  []searched
 }
 
@@ -71,25 +67,34 @@ func (s *searches) Event(_ *Out, e *proto.Event) {
 }
 
 // Conn notes who was asked over HTTP for which name.
-func (s *searches) Conn(_ *Out, c *conn.Summary) {
-	if c.App != "http" || c.Name == "" {
+func (s *searches) Conn(_ *Out, c *Folded) {
+	if c.App != "http" || c.Name == "" || s.visits.all.len() >= maxVisits {
 		return
 	}
-	k := visit{c.Client.Addr.Addr(), strings.ToLower(c.Name)}
-	if v, known := s.visits[k]; known && v.start <= c.Start || len(s.visits) >= maxVisits {
+	v, _ := s.visits.entry(named(s.names, c.From, strings.ToLower(c.Name)), maxVisits)
+	if v == nil || v.frame != 0 && v.start <= c.Start {
 		return
 	}
-	s.visits[k] = visited{id: c.ID, server: c.Server.Addr.Addr(), frame: c.First, start: c.Start}
+	*v = visited{id: c.ID, server: c.To, frame: c.First, start: c.Start}
+}
+
+// named is the key of a host and a name. The seed makes two alike as unlikely as it
+// can be, whoever chose the names.
+func named(seed maphash.Seed, host hosts.Number, name string) uint64 {
+	if host == 0 {
+		return 0
+	}
+	return max(maphash.String(seed, name)+uint64(host), 1)
 }
 
 // End compares the two.
 func (s *searches) End(o *Out) {
-	told := map[visit]bool{}
+	told := map[uint64]bool{}
 	for i := range s.asked {
 		x := &s.asked[i]
-		k := visit{x.Client, strings.ToLower(x.For)}
-		v, known := s.visits[k]
-		if !known || told[k] || x.at < v.start || x.at-v.start > sentOnWithin {
+		k := named(s.names, o.Hosts.Of(x.Client), strings.ToLower(x.For))
+		v, _ := s.visits.get(k)
+		if v == nil || told[k] || x.at < v.start || x.at-v.start > sentOnWithin {
 			continue
 		}
 		told[k] = true
@@ -98,7 +103,7 @@ func (s *searches) End(o *Out) {
 		ev.Add(x.frame, x.at)
 		o.Emit(finding.Finding{
 			Code: SearchPage, Severity: finding.Notice, Flow: v.id, Evidence: ev,
-			Values: []finding.Value{finding.Text(x.For), finding.Text(v.server.String()), finding.Text(x.Host)},
+			Values: []finding.Value{finding.Text(x.For), finding.Text(o.Hosts.Addr(v.server).String()), finding.Text(x.Host)},
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"netwhy/analyze/conn"
 	"netwhy/analyze/finding"
 	"netwhy/analyze/flow"
+	"netwhy/analyze/hosts"
 	"netwhy/analyze/proto"
 )
 
@@ -23,7 +24,7 @@ func told(t *testing.T, spec Spec, steps ...any) map[finding.Code]int {
 			t.Errorf("%s: declared %v, %d values of %d, %d times seen", f.Code, ok, len(f.Values), n, f.Evidence.Count)
 		}
 		codes[f.Code]++
-	}, Name: func(netip.Addr) string { return "" }}
+	}, Hosts: &hosts.Numbers{}}
 	c := spec.New()
 	for i, s := range steps {
 		frame, at := uint64(i+1), int64(i)*second/10
@@ -32,9 +33,13 @@ func told(t *testing.T, spec Spec, steps ...any) map[finding.Code]int {
 			if b.Start == 0 {
 				b.First, b.Last, b.Start, b.Stop = frame, frame, at, at
 			}
-			c.Conn(o, b)
+			if r, ok := c.(Reader); ok {
+				r.Conn(o, &Folded{Summary: b, From: o.Hosts.Of(b.Client.Addr.Addr()), To: o.Hosts.Of(b.Server.Addr.Addr())})
+			}
 		default:
-			c.Event(o, &proto.Event{Frame: frame, Time: at, Body: b})
+			if l, ok := c.(Listener); ok {
+				l.Event(o, &proto.Event{Frame: frame, Time: at, Body: b})
+			}
 		}
 	}
 	c.End(o)

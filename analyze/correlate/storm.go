@@ -3,7 +3,6 @@ package correlate
 import (
 	"net/netip"
 
-	"netwhy/analyze/conn"
 	"netwhy/analyze/finding"
 	"netwhy/analyze/proto"
 )
@@ -113,9 +112,6 @@ func (s *storm) Event(_ *Out, e *proto.Event) {
 		s.rate.Add(b.Last, b.Start+second)
 	}
 }
-
-// Conn does nothing: storms are below connections.
-func (*storm) Conn(*Out, *conn.Summary) {}
 
 // End reports a storm.
 func (s *storm) End(o *Out) {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"netwhy/analyze/conn"
 	"netwhy/analyze/finding"
 	"netwhy/analyze/flow"
 	"netwhy/analyze/proto"
@@ -161,9 +160,6 @@ func (r *redirects) step(c *chain, x *http.Redirect, e *proto.Event) {
 		r.loops = append(r.loops, c)
 	}
 }
-
-// Conn implements Correlator.
-func (*redirects) Conn(*Out, *conn.Summary) {}
 
 // End implements Correlator.
 func (r *redirects) End(o *Out) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"netwhy/analyze/finding"
+	"netwhy/analyze/hosts"
 	"netwhy/analyze/proto"
 	"netwhy/analyze/proto/dns"
 	"netwhy/analyze/proto/http"
@@ -14,8 +15,11 @@ import (
 
 // play gives events a second apart and returns what was found.
 func play(spec Spec, bodies ...any) (found []finding.Finding) {
-	c := spec.New()
-	o := &Out{Emit: func(f finding.Finding) { found = append(found, f) }}
+	c, ok := spec.New().(Listener)
+	if !ok {
+		return nil
+	}
+	o := &Out{Hosts: &hosts.Numbers{}, Emit: func(f finding.Finding) { found = append(found, f) }}
 	for i, b := range bodies {
 		c.Event(o, &proto.Event{Frame: uint64(i + 1), Time: int64(i+1) * second, Body: b})
 	}
