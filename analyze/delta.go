@@ -147,4 +147,7 @@ func (d *delta) protocols(before, whole decode.Set) {
 			d.carried[p]++ // the decoder's protocols come first among the names
 		}
 	}
+	if before.Has(decode.Data) && !whole.Has(decode.Data) {
+		d.carried[decode.Data]-- // the last fragment was counted as one
+	}
 }

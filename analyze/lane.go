@@ -42,6 +42,7 @@ type lane struct {
 	copies    *copies
 	pings     map[pingKey]uint8 // TTL of ICMP messages, last seen
 	specs     *specs
+	unclaimed *unclaimed
 
 	sockets     []*socket // by conversation.socket
 	freeSockets []uint32
@@ -98,6 +99,7 @@ func newLane(id int, opt Options, secrets *keyLog, p *pipeline) *lane {
 		l.spare <- &delta{}
 	}
 	l.specs = newSpecs(opt.Protocols)
+	l.unclaimed = newUnclaimed(l.specs.names)
 	l.shared = make([]*socket, len(opt.Protocols))
 	l.tracker = tcp.NewTracker(tcp.Limits{}, (*delivery)(l))
 	l.books = ledger.New(ledger.Options{Diary: opt.Diary}, l.found)
@@ -510,6 +512,10 @@ func (l *lane) segment() {
 		l.leave(slot, c, aborted)
 	}
 	l.d.marks(m)
+	if len(s.Data) > 0 {
+		l.nameSegment(c, s.Data, m)
+	}
+	l.nameOptions(s.Options)
 	if l.books.Doubtful(c.book, s.Dir) && p.TransportChecksum(l.raw) == decode.Bad {
 		l.books.Checksum(c.book, s)
 	}
@@ -560,6 +566,7 @@ func (l *lane) datagram() {
 	default:
 		l.listen(slot, c).datagram(l, slot, c, dir, p.Data(l.raw))
 	}
+	l.nameDatagram(c)
 }
 
 // snmp numbers the conversations of SNMP as Wireshark does: it learns of SNMP
@@ -652,6 +659,7 @@ func (l *lane) icmp() {
 // such of its port.
 func (l *lane) quoted() {
 	q := &l.pkt.Quote
+	l.nameQuote()
 	if q.Proto != flow.UDP || !q.HasPorts {
 		return
 	}
@@ -679,6 +687,7 @@ func (l *lane) quoted() {
 
 // message gives one message without ports to the analyzer that asked for its number.
 func (l *lane) message(carrier proto.Transport, number uint16, b []byte) {
+	l.nameMessage(carrier, number)
 	for _, i := range l.specs.numbered(carrier, number) {
 		spec := &l.specs.all[i]
 		if spec.Probe != nil && spec.Probe(flow.ToServer, b) < proto.Likely {

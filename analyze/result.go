@@ -3,6 +3,7 @@ package analyze
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"sort"
@@ -94,6 +95,7 @@ var opaque = map[string]string{ //nolint:gochecknoglobals // constant table
 // finish derives what is known only at the end.
 func (r *Result) finish() {
 	r.NotAssessed = nil
+	maps.DeleteFunc(r.Protocols, func(_ string, n uint64) bool { return n == 0 }) // named, and taken back
 	for name, why := range opaque {
 		if r.Protocols[name] > 0 {
 			r.NotAssessed = append(r.NotAssessed, name+": "+why)

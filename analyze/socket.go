@@ -264,6 +264,7 @@ func (l *lane) forget(c *conversation) {
 
 // attach gives what is pending to an analyzer that said yes.
 func (k *socket) attach(l *lane, slot uint32, c *conversation, spec *proto.Spec) {
+	l.takeBack(c, k)
 	k.spec, k.analyzer = spec, spec.New()
 	if k.facts == nil {
 		k.facts = &proto.Facts{}

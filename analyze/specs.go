@@ -59,6 +59,7 @@ func newNames(all []proto.Spec) *names {
 			add(name)
 		}
 	}
+	addUnclaimed(add)
 	return n
 }
 

@@ -311,6 +311,7 @@ func (f *Defragmenter) join(d *datagram, data []byte, p *Packet) []byte {
 // resume decodes a whole packet whose outer layers p has.
 func (p *Packet) resume(b []byte, l3 int) {
 	p.Err, p.Kind, p.Broadcast = NoError, KindUndecoded, false
+	p.Protos.Remove(Data)
 	p.End = pos(len(b))
 	d := decoder{p: p, b: b, wire: len(b)}
 	if p.IPVersion == 4 {

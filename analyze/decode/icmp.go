@@ -23,6 +23,21 @@ const (
 
 const codeFragNeeded = 4
 
+// Messages whose rest is the sender's own (RFC 792, RFC 4443, 4).
+const (
+	icmpEchoReply  = 0
+	icmpEcho       = 8
+	icmp6Echo      = 128
+	icmp6EchoReply = 129
+)
+
+// data notes that what is captured from off on is nobody's.
+func (d *decoder) data(off int) {
+	if off < len(d.b) && !d.p.NoLength6 {
+		d.p.Protos.Add(Data)
+	}
+}
+
 // icmp reads ICMP or ICMPv6.
 func (d *decoder) icmp(off int, kind Kind) {
 	p := d.p
@@ -45,6 +60,8 @@ func (d *decoder) icmp(off int, kind Kind) {
 	}
 	if kind == KindICMP {
 		switch p.ICMPType {
+		case icmpEchoReply, icmpEcho:
+			d.data(at)
 		case icmpUnreachable, icmpSourceQuench, icmpRedirect, icmpTimeExceeded, icmpParameter:
 			var mtu uint32
 			if p.ICMPType == icmpUnreachable && p.ICMPCode == codeFragNeeded {
@@ -55,6 +72,10 @@ func (d *decoder) icmp(off int, kind Kind) {
 		return
 	}
 	switch p.ICMPType {
+	case icmp6Echo, icmp6EchoReply:
+		if nonce := 4; !p.Protos.Has(Teredo) || len(d.b) != at+nonce { // RFC 4380, 5.2.4
+			d.data(at)
+		}
 	case icmp6Unreachable, icmp6TooBig, icmp6Time, icmp6Parameter:
 		var mtu uint32
 		if p.ICMPType == icmp6TooBig {
@@ -220,6 +241,84 @@ func (q *Quote) Counted(data []byte, outer Kind) (kind Kind, typ, code uint8, ok
 	return 0, 0, 0, false
 }
 
+// QuotePayload returns what a quote has beyond the headers that are read of it: of TCP
+// and UDP that of the transport, of an echo what it carries, of a fragment and an
+// unknown protocol that of IP. Wireshark reads no further than the ports in a
+// redirect.
+func (p *Packet) QuotePayload(data []byte) []byte {
+	q := &p.Quote
+	at, next, fragment, ok := q.transport(data)
+	if !ok || p.Kind == KindICMP && p.ICMPType == icmpRedirect {
+		return nil
+	}
+	n := 0
+	switch {
+	case fragment:
+	case next == protoTCP:
+		if at+tcpMinHeader > len(data) {
+			return nil
+		}
+		n = int(data[at+12]>>4) * 4
+	case next == protoUDP:
+		n = udpHeaderLen
+	case next == protoICMP || next == protoICMPv6:
+		if at >= len(data) || data[at] != icmpEcho && data[at] != icmpEchoReply && data[at] != icmp6Echo && data[at] != icmp6EchoReply {
+			return nil
+		}
+		n = icmpHeaderLen
+	case known(next):
+		return nil
+	}
+	if at+n > len(data) {
+		return nil
+	}
+	return data[at+n:]
+}
+
+// transport finds what follows the quoted IP header and its extension headers.
+func (q *Quote) transport(data []byte) (at int, next uint8, fragment, ok bool) {
+	at = int(q.At)
+	if at+ipv4HeaderLen <= len(data) && data[at]>>4 == 4 {
+		frag := binary.BigEndian.Uint16(data[at+6:]) & 0x3fff
+		return at + int(data[at]&15)*4, data[at+9], frag != 0, true
+	}
+	if at+ipv6HeaderLen > len(data) {
+		return 0, 0, false, false
+	}
+	next = data[at+6]
+	at += ipv6HeaderLen
+	for range maxLayers {
+		switch next {
+		case protoHopOpts, protoRouting, protoDstOpts:
+			if at+8 > len(data) {
+				return 0, 0, false, false
+			}
+			next, at = data[at], at+int(data[at+1])*8+8
+		case protoFragment:
+			if at+8 > len(data) {
+				return 0, 0, false, false
+			}
+			fragment = fragment || binary.BigEndian.Uint16(data[at+2:])&^6 != 0
+			next, at = data[at], at+8
+		default:
+			return at, next, fragment, true
+		}
+	}
+	return 0, 0, false, false
+}
+
+// known reports whether a protocol over IP has a name here.
+func known(proto uint8) bool {
+	switch proto {
+	case protoSCTP, protoIPv4, protoIPv6, protoGRE, protoEtherIP, protoMPLS, protoAH, protoL2TP, protoPIM, protoEthernet:
+		return true
+	}
+	var p Packet
+	d := decoder{p: &p, b: []byte{0}, wire: 1}
+	d.opaque(proto, 0)
+	return !p.Protos.Has(Data)
+}
+
 // Src returns the source address of the quoted packet.
 func (q *Quote) Src() [16]byte {
 	if q.SrcIsA {
@@ -293,5 +392,43 @@ func (d *decoder) opaque(proto uint8, off int) {
 		if d.need(off, 4) {
 			d.ports(d.u16(off), d.u16(off+2))
 		}
+	case protoMobility:
+		p.Protos.Add(Mobile6)
+	case protoHIP:
+		p.Protos.Add(HIP)
+	default:
+		d.seldom(proto, off)
+	}
+}
+
+// seldom names what is rarely met.
+func (d *decoder) seldom(proto uint8, off int) {
+	const (
+		igrp, cotp, xtp, dsr, swipe, nhrp, osi, ax25, pgm, rsvpE2E = 9, 29, 36, 48, 53, 54, 80, 93, 113, 134
+	)
+	p := d.p
+	switch proto {
+	case igrp:
+		p.Protos.Add(IGRP)
+	case cotp:
+		p.Protos.Add(COTP)
+	case xtp:
+		p.Protos.Add(XTP)
+	case dsr:
+		p.Protos.Add(DSR)
+	case swipe:
+		p.Protos.Add(SWIPE)
+	case nhrp:
+		p.Protos.Add(NHRP)
+	case osi:
+		p.Protos.Add(OSI)
+	case ax25:
+		p.Protos.Add(AX25)
+	case pgm:
+		p.Protos.Add(PGM)
+	case rsvpE2E:
+		p.Protos.Add(RSVPE2E)
+	default:
+		d.data(off)
 	}
 }

@@ -156,9 +156,11 @@ func (d *decoder) fragment(off int, whole bool) bool {
 			return false
 		}
 		d.fail(Short)
+		d.data(off)
 		p.PayloadLen = pos(max(d.wire-off, 0))
 		return true
 	}
+	d.data(off)
 	p.PayloadLen = pos(max(d.wire-off, 0))
 	p.Kind = KindFragment
 	return true
@@ -207,6 +209,12 @@ func (d *decoder) ipv6(off int) {
 				p.Protos.Add(Routing)
 			case protoDstOpts:
 				p.Protos.Add(DstOpts)
+			case protoMobility:
+				p.Protos.Add(Mobile6)
+			case protoHIP:
+				p.Protos.Add(HIP)
+			case protoShim6:
+				p.Protos.Add(Shim6)
 			}
 			if !d.need(at, 8) {
 				p.Proto = next
@@ -239,6 +247,8 @@ func (d *decoder) ipv6(off int) {
 			p.noTransport(at)
 			if next != protoNoNext {
 				d.payload(next, at)
+			} else if plen != 0 {
+				d.data(at)
 			}
 			return
 		}

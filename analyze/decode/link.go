@@ -83,7 +83,11 @@ func (d *decoder) ethernet(off int) {
 func (d *decoder) etherType(et uint16, off int) {
 	p := d.p
 	for isVLAN(et) {
-		p.Protos.Add(VLAN)
+		if et == typeQinQ {
+			p.Protos.Add(ServiceVLAN)
+		} else {
+			p.Protos.Add(VLAN)
+		}
 		if !d.need(off, 4) || !d.deeper() {
 			return
 		}
@@ -198,12 +202,16 @@ func (d *decoder) otherType(et uint16, off int) {
 	case typeBATMAN:
 		d.batman(off)
 	case typeCFP: // tag and TTL, then the frame that is switched
+		d.p.Protos.Add(FabricPath)
 		d.innerEthernet(off + 2)
 	case typeTRILL: // RFC 6325, 3: six bytes and options in words of four
 		if d.need(off, 6) {
 			d.innerEthernet(off + 6 + int(d.u16(off)>>6&0x1f)*4)
 		}
 	default:
+		if EtherTypeName(et) == "" {
+			d.data(off)
+		}
 		d.dead(UnknownType, off)
 	}
 }
@@ -237,7 +245,16 @@ func (d *decoder) arp(off int) {
 // the redundancy tag have six bytes, Cisco MetaData and the E-Tag eight.
 func (d *decoder) tagged(et uint16, off int) {
 	n := 6
-	if et == typeCMD || et == typeETag {
+	switch et {
+	case typeVNTag:
+		d.p.Protos.Add(VNTag)
+	case typeHSR:
+		d.p.Protos.Add(HSR)
+	case typeCMD:
+		d.p.Protos.Add(CMD)
+		n = 8
+	case typeETag:
+		d.p.Protos.Add(ETag)
 		n = 8
 	}
 	if d.need(off, n) && d.deeper() {

@@ -119,6 +119,7 @@ func (d *decoder) rare(link packet.LinkType) {
 	case linkARCNETLinux:
 		d.arcnet()
 	case linkFDDI:
+		p.Protos.Add(FDDI)
 		if d.need(0, 13) {
 			d.llc(13)
 		}
@@ -143,6 +144,7 @@ func (d *decoder) rare(link packet.LinkType) {
 			d.ip(12)
 		}
 	case linkIPNET: // Solaris: 24 bytes, the family in the second
+		p.Protos.Add(IPNET)
 		if d.need(0, 24) {
 			d.ip(24)
 		}
@@ -229,7 +231,7 @@ func (d *decoder) null() {
 		d.etherType(uint16(f), 4)
 	default:
 		d.fail(UnknownType)
-		d.endLink(4)
+		d.leaf(Data, 4)
 	}
 }
 

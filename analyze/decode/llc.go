@@ -3,6 +3,9 @@ package decode
 // IEEE 802.2 service access points.
 const (
 	sapIP      = 0x06
+	sapSNA1    = 0x04
+	sapSNA2    = 0x08
+	sapSNA3    = 0x0c
 	sapSTP     = 0x42
 	sapARP     = 0x98
 	sapSNAP    = 0xaa
@@ -22,9 +25,11 @@ const (
 
 // Protocols of Cisco's SNAP number space.
 const (
+	ciscoPAgP = 0x0104
 	ciscoPVST = 0x010b
 	ciscoUDLD = 0x0111
 	ciscoCDP  = 0x2000
+	ciscoCGMP = 0x2001
 	ciscoVTP  = 0x2003
 	ciscoDTP  = 0x2004
 )
@@ -61,22 +66,60 @@ func (d *decoder) llc(off int) {
 		d.leaf(NetBEUI, at)
 	case sapOSI:
 		d.osi(at)
+	case sapSNA1, sapSNA2, sapSNA3:
+		p.Protos.Add(SNA)
+		d.leaf(Data, at)
+	default:
+		d.leaf(Data, at)
 	}
 }
 
 // osi reads a network layer protocol identifier (ISO 9577).
 func (d *decoder) osi(off int) {
-	const isis, ip, ipv6 = 0x83, 0xcc, 0x8e
+	d.p.Protos.Add(OSI)
+	d.networkLayer(off)
+}
+
+// networkLayer goes on with what a network layer protocol identifier announces.
+func (d *decoder) networkLayer(off int) {
+	const inactive, q933, clnp, esis, isis, ip, ipv6 = 0x00, 0x08, 0x81, 0x82, 0x83, 0xcc, 0x8e
 	if !d.need(off, 1) {
 		return
 	}
 	switch d.b[off] {
 	case isis:
-		d.leaf(ISIS, off)
+		d.isis(off)
+	case esis:
+		d.leaf(ESIS, off)
+	case clnp, inactive:
+		d.leaf(CLNP, off)
+	case q933:
+		d.leaf(Q933, off)
 	case ip:
 		d.ipv4(off + 1)
 	case ipv6:
 		d.ipv6(off + 1)
+	default:
+		d.leaf(Data, off)
+	}
+}
+
+// isis names the packets of IS-IS (ISO 10589, 9): the type is the low five bits
+// of the fifth byte.
+func (d *decoder) isis(off int) {
+	d.leaf(ISIS, off)
+	if !d.has(off, 5) {
+		return
+	}
+	switch d.b[off+4] & 0x1f {
+	case 15, 16, 17: // hellos of LANs, level 1 and 2, and of links
+		d.p.Protos.Add(ISISHello)
+	case 18, 20:
+		d.p.Protos.Add(ISISLSP)
+	case 24, 25:
+		d.p.Protos.Add(ISISCSNP)
+	case 26, 27:
+		d.p.Protos.Add(ISISPSNP)
 	}
 }
 
@@ -102,6 +145,10 @@ func (d *decoder) snap(off int) {
 			d.leaf(UDLD, off)
 		case ciscoPVST:
 			d.leaf(STP, off)
+		case ciscoPAgP:
+			d.leaf(PAgP, off)
+		case ciscoCGMP:
+			d.leaf(CGMP, off)
 		default:
 			d.etherType(pid, off)
 		}
@@ -115,5 +162,7 @@ func (d *decoder) snap(off int) {
 		case 0xe:
 			d.leaf(STP, off)
 		}
+	default:
+		d.leaf(Data, off)
 	}
 }

@@ -36,6 +36,7 @@ func (d *decoder) mpls(off int) {
 	case d.b[at]>>4 == 4 || d.b[at]>>4 == 6:
 		d.ip(at)
 	case d.b[at]>>4 != 0: // as in Wireshark: a first nibble of its own needs a control word before it
+		d.data(at)
 		d.dead(UnknownType, at)
 	case d.looksLikeFrame(at):
 		p.Protos.Add(PWEth)
@@ -47,6 +48,7 @@ func (d *decoder) mpls(off int) {
 		p.Protos.Add(PWEth)
 		d.innerEthernet(at)
 	default:
+		d.data(at)
 		d.dead(UnknownType, at)
 	}
 }

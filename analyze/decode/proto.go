@@ -83,10 +83,48 @@ const (
 	LISP
 	USB
 	NSH
-	Protos // number of protocols
+	Data // bytes that nobody reads: payload of an unknown protocol, fragments, what an echo carries
+	OSI
+	ISISHello
+	ISISLSP
+	ISISCSNP
+	ISISPSNP
+	ESIS
+	CLNP
+	WLANRadio
+	ServiceVLAN // IEEE 802.1ad
+	ETag
+	VNTag
+	HSR
+	CMD
+	FabricPath
+	SLARP
+	Q933
+	FDDI
+	TokenRing
+	ARCNET
+	IPNET
+	Mobile6
+	HIP
+	Shim6
+	UDPEncap
+	CAPWAPData
+	PAgP
+	CGMP
+	SNA
+	NHRP
+	IGRP
+	PGM
+	XTP
+	COTP
+	AX25
+	SWIPE
+	DSR
+	RSVPE2E
+	Protos // number of protocols: at most 128, what a Set holds
 )
 
-var protoNames = [Protos]string{ //nolint:gochecknoglobals // constant table
+var protoNames = [Protos]string{ //nolint:gochecknoglobals,gosec // constant table, no secrets
 	Eth: "eth", VLAN: "vlan", IP: "ip", IPv6: "ipv6", TCP: "tcp", UDP: "udp", ICMP: "icmp",
 	ICMPv6: "icmpv6", ARP: "arp", SLL: "sll", Null: "null", Raw: "raw", LLC: "llc", STP: "stp",
 	LLDP: "lldp", CDP: "cdp", GRE: "gre", VXLAN: "vxlan", Geneve: "geneve", GTP: "gtp",
@@ -100,7 +138,14 @@ var protoNames = [Protos]string{ //nolint:gochecknoglobals // constant table
 	LACP: "slow", Loop: "loop", WOL: "wol", MACsec: "macsec", CFM: "cfm",
 	PTP: "ptp", ProfinetRT: "pn_rt", ITag: "ieee8021ah", HomePlug: "homeplug", VTP: "vtp",
 	DTP: "dtp", UDLD: "udld", ISIS: "isis", IPX: "ipx", NetBEUI: "netbios", FCoE: "fcoe",
-	LISP: "lisp-data", USB: "usb", NSH: "nsh",
+	LISP: "lisp-data", USB: "usb", NSH: "nsh", Data: "data", OSI: "osi", ISISHello: "isis.hello",
+	ISISLSP: "isis.lsp", ISISCSNP: "isis.csnp", ISISPSNP: "isis.psnp", ESIS: "esis", CLNP: "clnp",
+	WLANRadio: "wlan_radio", ServiceVLAN: "ieee8021ad", ETag: "etag", VNTag: "vntag", HSR: "hsr",
+	CMD: "cmd", FabricPath: "cfp", SLARP: "slarp", Q933: "q933", FDDI: "fddi", TokenRing: "tr",
+	ARCNET: "arcnet", IPNET: "ipnet", Mobile6: "mipv6", HIP: "hip", Shim6: "shim6",
+	UDPEncap: "udpencap", CAPWAPData: "capwap.data", PAgP: "pagp", CGMP: "cgmp", SNA: "sna",
+	NHRP: "nhrp", IGRP: "igrp", PGM: "pgm", XTP: "xtp", COTP: "cotp", AX25: "ax25", SWIPE: "swipe",
+	DSR: "dsr", RSVPE2E: "rsvp-e2ei",
 }
 
 func (p Proto) String() string {
@@ -115,6 +160,9 @@ type Set [2]uint64
 
 // Add puts a protocol into the set.
 func (s *Set) Add(p Proto) { s[p>>6&1] |= 1 << (p & 63) }
+
+// Remove takes a protocol out of the set.
+func (s *Set) Remove(p Proto) { s[p>>6&1] &^= 1 << (p & 63) }
 
 // Has reports whether the set holds a protocol.
 func (s *Set) Has(p Proto) bool { return s[p>>6&1]>>(p&63)&1 != 0 }

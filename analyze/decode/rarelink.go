@@ -15,7 +15,7 @@ func (d *decoder) chdlc(off int) {
 	}
 	switch et := d.u16(off + 2); et {
 	case slarp:
-		d.endLink(off + 4)
+		d.leaf(SLARP, off+4)
 	case cdp:
 		d.leaf(CDP, off+4)
 	case osi: // a byte of padding before the identifier
@@ -65,7 +65,7 @@ func (d *decoder) frameRelay(off int) {
 	case 0xcf:
 		d.pppProtocol(at + 1)
 	default:
-		d.osi(at)
+		d.networkLayer(at)
 	}
 }
 
@@ -198,6 +198,7 @@ func (d *decoder) erf() {
 // protocol; RFC 1201 adds split flag and sequence number, RFC 1051 nothing.
 func (d *decoder) arcnet() {
 	const ip, arp, oldIP, oldARP = 212, 213, 240, 241
+	d.p.Protos.Add(ARCNET)
 	if !d.need(0, 8) {
 		return
 	}
@@ -235,6 +236,7 @@ func (d *decoder) sunATM() {
 // routing field if the source's first bit says so.
 func (d *decoder) tokenRing() {
 	const headerLen, routed = 14, 0x80
+	d.p.Protos.Add(TokenRing)
 	if !d.need(0, headerLen+2) {
 		return
 	}

@@ -302,7 +302,7 @@ func conversations(row []string) (out []conversation, src netip.Addr, sure bool)
 // stackDiff names protocols that only one of the two saw. Of what an ICMP error
 // quotes, neither has to see all.
 func stackDiff(chain string, p *decode.Packet) string {
-	names := map[string]decode.Proto{"ieee8021ad": decode.VLAN}
+	names := map[string]decode.Proto{}
 	for pr := range decode.Protos {
 		names[pr.String()] = pr
 	}
@@ -315,9 +315,11 @@ func stackDiff(chain string, p *decode.Packet) string {
 	for n := range strings.SplitSeq(chain, ":") {
 		pr, ok := names[n]
 		switch {
-		case !ok || quoted && pr != decode.TCP && pr != decode.UDP:
+		case !ok || quoted && pr != decode.TCP && pr != decode.UDP && pr != decode.Data:
 		case quoted: // what an error quotes counts where it has a stream
 			seen.Add(pr)
+		case pr == decode.Data && (seen.Has(decode.UDP) || seen.Has(decode.TCP)):
+			seen.Add(pr) // above a transport it depends on the port: not the decoder's concern
 		default:
 			seen.Add(pr)
 			if !p.Protos.Has(pr) && !aboveUDP.Has(pr) {

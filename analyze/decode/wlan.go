@@ -127,6 +127,9 @@ func (d *decoder) frame80211(off int, padded bool) {
 	)
 	p := d.p
 	p.Protos.Add(WLAN)
+	if p.Protos.Has(Radiotap) || p.Protos.Has(Prism) {
+		p.Protos.Add(WLANRadio)
+	}
 	if !d.need(off, 2) || !d.deeper() {
 		return
 	}
@@ -157,10 +160,12 @@ func (d *decoder) frame80211(off int, padded bool) {
 		return
 	}
 	if fl&protected != 0 {
+		d.data(off + hl)
 		d.dead(Encrypted, off)
 		return
 	}
 	if fl&moreFragments != 0 || d.b[off+22]&0xf != 0 {
+		d.data(off + hl)
 		d.dead(LinkFragment, off)
 		return
 	}

@@ -1,0 +1,200 @@
+package analyze
+
+import (
+	"encoding/binary"
+	"strings"
+
+	"netwhy/analyze/decode"
+	"netwhy/analyze/flow"
+	"netwhy/analyze/proto"
+	"netwhy/analyze/proto/assigned"
+	"netwhy/analyze/tcp"
+)
+
+// unclaimed counts, by name, the frames whose payload no analyzer reads: by the
+// port, the EtherType or, where those tell nothing, as data. A lane has one.
+type unclaimed struct {
+	ports *assigned.Ports
+	lists [][]int  // by the table's number: names as names.index has them
+	mptcp int      // name
+	stun  int      // name
+	given []uint64 // frames that were named here, by names: no more is ever taken back
+}
+
+// addUnclaimed numbers the names that need no analyzer.
+func addUnclaimed(add func(name string)) {
+	for _, list := range assigned.Names() {
+		for name := range strings.FieldsSeq(list) {
+			add(name)
+		}
+	}
+	for _, name := range decode.EtherTypeNames() {
+		add(name)
+	}
+	add(nameMPTCP)
+	add(nameSTUN)
+}
+
+const (
+	nameMPTCP = "mptcp"
+	nameSTUN  = "stun"
+)
+
+func newUnclaimed(n *names) *unclaimed {
+	u := &unclaimed{
+		ports: assigned.New(), mptcp: n.index[nameMPTCP], stun: n.index[nameSTUN],
+		given: make([]uint64, len(n.list)),
+	}
+	for _, list := range assigned.Names() {
+		var numbers []int
+		for name := range strings.FieldsSeq(list) {
+			numbers = append(numbers, n.index[name])
+		}
+		u.lists = append(u.lists, numbers)
+	}
+	return u
+}
+
+// listed are the names of a payload by its ports.
+func (u *unclaimed) listed(t assigned.Transport, a, b uint16, payload []byte) []int {
+	if n, ok := u.ports.Number(t, a, b, payload); ok {
+		return u.lists[n]
+	}
+	if t == assigned.UDP && isSTUN(payload) {
+		return []int{u.stun}
+	}
+	return onlyData[:]
+}
+
+var onlyData = [1]int{int(decode.Data)} //nolint:gochecknoglobals // constant
+
+// isSTUN recognises STUN on any port by its magic cookie and length (RFC 8489, 5).
+func isSTUN(b []byte) bool {
+	const header, cookie = 20, 0x2112a442
+	return len(b) >= header && b[0]>>6 == 0 && binary.BigEndian.Uint32(b[4:]) == cookie &&
+		int(binary.BigEndian.Uint16(b[2:]))+header == len(b)
+}
+
+// give counts the frame at hand for names.
+func (l *lane) give(list []int) {
+	for _, i := range list {
+		if i < int(decode.Protos) && l.pkt.Protos.Has(decode.Proto(i)) {
+			continue // the decoder has counted it
+		}
+		l.d.carry(i, l.frame.Number)
+		l.unclaimed.given[i]++
+	}
+}
+
+// nameSegment counts a segment whose payload nobody reads. As in Wireshark, bytes
+// that came before and those out of order have no name, and neither has the reason
+// that a RST may give.
+func (l *lane) nameSegment(c *conversation, payload []byte, m tcp.Marks) {
+	if l.claimed(c) || m&(tcp.Again|tcp.OutOfOrder) != 0 || l.pkt.Flags&tcp.FlagRST != 0 {
+		return
+	}
+	l.give(l.unclaimed.listed(assigned.TCP, l.pkt.SrcPort, l.pkt.DstPort, payload))
+}
+
+// nameDatagram does so for a datagram.
+func (l *lane) nameDatagram(c *conversation) {
+	if l.claimed(c) {
+		return
+	}
+	if b := l.pkt.Data(l.raw); len(b) > 0 {
+		l.give(l.unclaimed.listed(assigned.UDP, l.pkt.SrcPort, l.pkt.DstPort, b))
+	}
+}
+
+// claimed reports whether an analyzer reads a conversation, or did until it met
+// what it could not read.
+func (l *lane) claimed(c *conversation) bool {
+	if c.socket == 0 {
+		return false
+	}
+	k := l.sockets[c.socket]
+	if k.analyzer == nil && k.spec != nil {
+		l.carries(k.spec, l.frame.Number)
+	}
+	return k.analyzer != nil || k.spec != nil
+}
+
+// takeBack is told that somebody recognised what had waited: the segments before
+// that at hand were named as if nobody would.
+func (l *lane) takeBack(c *conversation, k *socket) {
+	for dir, h := range k.half {
+		if h == nil || len(h.pending) == 0 || l.frame == nil {
+			continue
+		}
+		frames := 0
+		if h.began.frame != l.frame.Number {
+			frames++
+		}
+		for _, m := range h.at {
+			if m.frame != l.frame.Number {
+				frames++
+			}
+		}
+		if frames == 0 {
+			continue
+		}
+		for _, i := range l.unclaimed.listed(assigned.TCP, c.key.PortA, c.key.PortB, k.waiting(flow.Dir(dir))) {
+			n := min(uint64(frames), l.unclaimed.given[i])
+			l.d.carried[i] -= n // what the other deltas have is greater
+			l.unclaimed.given[i] -= n
+		}
+	}
+}
+
+// nameQuote counts what an ICMP error quotes beyond the transport header.
+func (l *lane) nameQuote() {
+	q := &l.pkt.Quote
+	b := l.pkt.QuotePayload(l.raw[:l.pkt.End])
+	if len(b) == 0 {
+		return
+	}
+	switch q.Proto {
+	case flow.TCP:
+		l.give(l.unclaimed.listed(assigned.TCP, q.Key.PortA, q.Key.PortB, b))
+	case flow.UDP:
+		l.give(l.unclaimed.listed(assigned.UDP, q.Key.PortA, q.Key.PortB, b))
+	default:
+		l.give(onlyData[:])
+	}
+}
+
+// nameMessage counts a frame that is known by its EtherType only.
+func (l *lane) nameMessage(carrier proto.Transport, number uint16) {
+	if carrier != proto.Link || l.pkt.Err != decode.UnknownType {
+		return
+	}
+	if name := decode.EtherTypeName(number); name != "" {
+		l.give([]int{l.specs.names.index[name]})
+	}
+}
+
+// nameOptions counts a segment of Multipath TCP (RFC 8684, 3: option 30). Most
+// options are time stamps alone.
+func (l *lane) nameOptions(b []byte) {
+	const end, nop, kind, stamps = 0, 1, 30, 0x0101080a
+	if len(b) < 4 || len(b) == 12 && binary.BigEndian.Uint32(b) == stamps {
+		return
+	}
+	for len(b) > 1 {
+		switch b[0] {
+		case end:
+			return
+		case nop:
+			b = b[1:]
+			continue
+		case kind:
+			l.d.carry(l.unclaimed.mptcp, l.frame.Number)
+			return
+		}
+		n := int(b[1])
+		if n < 2 || n > len(b) {
+			return
+		}
+		b = b[n:]
+	}
+}
