@@ -142,7 +142,8 @@ func (a *analyzer) head(s *proto.Scope, dir flow.Dir, b []byte) int {
 	if skip := len(b) - len(bytes.TrimLeft(b, "\r\n")); skip > 0 { // RFC 9112, 2.2
 		return skip
 	}
-	h, ok, is := parseHead(b, dir == flow.ToClient)
+	var h head
+	ok, is := h.parse(b, dir == flow.ToClient)
 	if !ok && is && cut(s) {
 		h.begin(b, dir == flow.ToClient)
 	}

@@ -31,38 +31,38 @@ type head struct {
 	bad                                    bool // a field that cannot be
 }
 
-// parseHead reads the head of a message from b. ok is false when it is not whole;
-// is false when b does not begin with one.
-func parseHead(b []byte, response bool) (h head, ok, is bool) {
+// parse reads the head of a message from b. ok is false when it is not whole; is
+// false when b does not begin with one.
+func (h *head) parse(b []byte, response bool) (ok, is bool) {
 	h.length = -1
 	line, next, found := cutLine(b, 0)
 	if !found {
 		if response {
 			n := min(len(b), len(versionPrefix))
-			return h, false, string(b[:n]) == versionPrefix[:n]
+			return false, string(b[:n]) == versionPrefix[:n]
 		}
-		return h, false, probe(0, b) != 0
+		return false, probe(0, b) != 0
 	}
 	if response {
 		if !h.statusLine(line) {
-			return h, false, false
+			return false, false
 		}
 	} else if !h.requestLine(line) {
-		return h, false, false
+		return false, false
 	}
 	if h.simple {
 		h.size = next
-		return h, true, true
+		return true, true
 	}
 	for {
 		line, n, found := cutLine(b, next)
 		if !found {
-			return h, false, true
+			return false, true
 		}
 		next = n
 		if len(line) == 0 {
 			h.size = next
-			return h, true, true
+			return true, true
 		}
 		h.field(line)
 	}
@@ -125,6 +125,11 @@ func (h *head) requestLine(line []byte) bool {
 
 // field takes one header field (RFC 9110, 5.5). Unknown ones are passed over.
 func (h *head) field(line []byte) {
+	switch line[0] | ('a' - 'A') {
+	case 'a', 'c', 'e', 'h', 'l', 'p', 's', 't', 'u', 'w':
+	default:
+		return // most of the others
+	}
 	name, value, ok := bytes.Cut(line, []byte{':'})
 	if !ok {
 		return
