@@ -29,7 +29,7 @@ const (
 )
 
 func newCraft() *craft {
-	c := &craft{talks: map[string]*dialog{}}
+	c := &craft{talks: map[string]*dialog{}, step: usualStep}
 	c.put32(0xa1b2c3d4)
 	c.put32(2 | 4<<16) // version 2.4
 	c.put32(0)
@@ -53,7 +53,7 @@ func (c *craft) frame(b []byte) {
 	c.put32(uint32(len(b)))
 	c.put32(uint32(len(b)))
 	c.file.Write(b)
-	c.now += step
+	c.now += c.step
 }
 
 func mac(a netip.Addr) []byte {

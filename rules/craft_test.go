@@ -30,6 +30,9 @@ import (
 //	ip PROTO SRC DST HEX  a packet of another protocol
 //	eth DST SRC HEX       a frame: type or length and what follows
 //	wlan HEX              a frame of IEEE 802.11; a capture of these has no others
+//	step DURATION         the pause after each packet from here on
+//	repeat N ... end      the lines between, N times; @d is the round, from 1, @x two
+//	                      hexadecimal digits of it
 func TestCrafted(t *testing.T) {
 	t.Parallel()
 	scripts, err := filepath.Glob(filepath.Join("testdata", "crafted", "*.txt"))
@@ -42,10 +45,13 @@ func TestCrafted(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := newCraft()
-		sc := bufio.NewScanner(bytes.NewReader(text))
-		for n := 1; sc.Scan(); n++ {
-			if err := c.line(sc.Text()); err != nil {
-				t.Fatalf("%s:%d: %v", path, n, err)
+		lines, err := unroll(text)
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		for _, line := range lines {
+			if err := c.line(line); err != nil {
+				t.Fatalf("%s: %s: %v", path, line, err)
 			}
 		}
 		out := filepath.Join("..", "fixtures", "crafted", strings.TrimSuffix(filepath.Base(path), ".txt")+".pcap")
@@ -61,10 +67,41 @@ func TestCrafted(t *testing.T) {
 	}
 }
 
+// unroll writes out what is repeated.
+func unroll(text []byte) (lines []string, err error) {
+	var block []string
+	rounds := 0
+	sc := bufio.NewScanner(bytes.NewReader(text))
+	for sc.Scan() {
+		line := strings.TrimSpace(sc.Text())
+		n, found := strings.CutPrefix(line, "repeat ")
+		switch {
+		case found:
+			if rounds, err = strconv.Atoi(n); err != nil {
+				return nil, err
+			}
+		case line == "end":
+			for i := range rounds {
+				round := strings.NewReplacer("@d", strconv.Itoa(i+1), "@x", fmt.Sprintf("%02x", (i+1)%256))
+				for _, l := range block {
+					lines = append(lines, round.Replace(l))
+				}
+			}
+			block, rounds = nil, 0
+		case rounds > 0:
+			block = append(block, line)
+		default:
+			lines = append(lines, line)
+		}
+	}
+	return lines, sc.Err()
+}
+
 // craft is a capture in the making.
 type craft struct {
 	file  bytes.Buffer
 	now   time.Duration
+	step  time.Duration
 	talks map[string]*dialog
 	cur   *dialog
 	mark  bool
@@ -78,8 +115,8 @@ type dialog struct {
 	seq  [2]uint32
 }
 
-// step is the pause between two packets that the script does not space out.
-const step = 10 * time.Millisecond
+// usualStep is the pause between two packets that the script does not space out.
+const usualStep = 10 * time.Millisecond
 
 func (c *craft) line(text string) error {
 	text = strings.TrimSpace(text)
@@ -93,6 +130,10 @@ func (c *craft) line(text string) error {
 	case word == "wait":
 		d, err := time.ParseDuration(rest)
 		c.now += d
+		return err
+	case word == "step":
+		d, err := time.ParseDuration(rest)
+		c.step = d
 		return err
 	case word == "mark":
 		c.mark = true
@@ -174,7 +215,7 @@ func (c *craft) say(word, rest string) error {
 		c.segment(from, flagPSH|flagACK, data[:n])
 		data = data[n:]
 	}
-	c.now -= step - time.Millisecond // the other end acknowledges at once
+	c.now -= c.step - min(time.Millisecond, c.step) // the other end acknowledges at once
 	c.segment(1-from, flagACK, nil)
 	return nil
 }

@@ -3,7 +3,6 @@ package correlate
 import (
 	"net/netip"
 
-	"netwhy/analyze/conn"
 	"netwhy/analyze/finding"
 	"netwhy/analyze/flow"
 	"netwhy/analyze/proto"
@@ -21,6 +20,8 @@ const (
 	RoutingLoop         finding.Code = "icmp.routing-loop"
 	Traceroute          finding.Code = "icmp.traceroute"
 	Redirect            finding.Code = "icmp.redirect"
+	ParameterProblem    finding.Code = "icmp.parameter-problem"
+	SourceQuench        finding.Code = "icmp.source-quench"
 )
 
 const (
@@ -65,6 +66,8 @@ func ICMPErrors() Spec {
 			def(TTLExceeded, finding.Notice, "The TTL of packets was used up on the way (RFC 792, type 11; RFC 4443, 3.3)."),
 			def(RoutingLoop, finding.Warning, "Packets went in a circle between routers until their TTL was used up, or the same packet came by again and again with a falling TTL."),
 			def(Traceroute, finding.Info, "Time exceeded in answer to packets that were sent with a small TTL on purpose."),
+			def(ParameterProblem, finding.Notice, "A host or router cannot read a field or header of the packets (RFC 792, type 12; RFC 4443, 3.4)."),
+			def(SourceQuench, finding.Notice, "A host or router asks to send more slowly (RFC 792, type 4; deprecated by RFC 6633)."),
 			def(Redirect, finding.Info, "A router tells of a better first hop (RFC 792, type 5; RFC 4861, 4.5)."),
 		},
 	}
@@ -104,6 +107,8 @@ func (x *icmpErrors) Event(_ *Out, ev *proto.Event) {
 	switch e := ev.Body.(type) {
 	case *ICMPError:
 		x.add(ev, e, classify(e))
+	case *proto.Redirected:
+		x.add(ev, &ICMPError{From: e.From, To: e.To, Type: redirect6, V6: true, Quoted: flow.Key{A: e.To.As16(), B: e.For.As16()}, QuotedSrcA: true}, Redirect)
 	case *Looped:
 		x.add(ev, &ICMPError{From: netip.Addr{}, To: e.From, V6: e.V6, Quoted: loopKey(e), QuotedSrcA: true, SentTTL: e.TTL}, RoutingLoop)
 	}
@@ -161,8 +166,10 @@ func (e *ICMPError) source() uint16 {
 
 // Types of ICMP (RFC 792) and ICMPv6 (RFC 4443).
 const (
-	unreachable4, redirect4, exceeded4             = 3, 5, 11
-	unreachable6, tooBig6, exceeded6, redirect6    = 1, 2, 3, 137
+	unreachable4, quench4, redirect4               = 3, 4, 5
+	exceeded4, parameter4                          = 11, 12
+	unreachable6, tooBig6, exceeded6, parameter6   = 1, 2, 3, 4
+	redirect6                                      = 137
 	reassembly                                     = 1 // code of time exceeded
 	netUnreachable, hostUnreach, protoUnreach      = 0, 1, 2
 	portUnreach, fragNeeded, sourceRouteFailed     = 3, 4, 5
@@ -186,10 +193,14 @@ func classify(e *ICMPError) finding.Code {
 			return Prohibited
 		}
 		return HostUnreachable
+	case quench4:
+		return SourceQuench
 	case redirect4:
 		return Redirect
 	case exceeded4:
 		return exceeded(e)
+	case parameter4:
+		return ParameterProblem
 	}
 	return ""
 }
@@ -206,8 +217,8 @@ func classify6(e *ICMPError) finding.Code {
 		return HostUnreachable
 	case tooBig6:
 		return FragmentationNeeded
-	case redirect6:
-		return Redirect
+	case parameter6:
+		return ParameterProblem
 	case exceeded6:
 		return exceeded(e)
 	}
@@ -239,9 +250,6 @@ func exceeded(e *ICMPError) finding.Code {
 	}
 	return TTLExceeded
 }
-
-// Conn does nothing: errors tell it all.
-func (*icmpErrors) Conn(*Out, *conn.Summary) {}
 
 // End reports each group.
 func (x *icmpErrors) End(o *Out) {

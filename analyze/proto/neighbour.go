@@ -25,3 +25,10 @@ const (
 	Answers                      // IP is at MAC, to one who may have asked
 	Announces                    // IP is at MAC, to everybody, unasked
 )
+
+// Redirected is published for a redirect of IPv6 (RFC 4861, 4.5): a router tells a
+// host of a better first hop.
+type Redirected struct {
+	From, To netip.Addr // router and host
+	For      netip.Addr // where the host's packets go
+}

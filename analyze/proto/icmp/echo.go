@@ -40,13 +40,16 @@ func Spec() proto.Spec {
 		Name: "icmp", Doc: "Echo of ICMP and ICMPv6, RFC 792 and RFC 4443",
 		Carrier: proto.ICMP, Numbers: []uint16{flow.ICMP, flow.ICMPv6},
 		Probe: func(_ flow.Dir, b []byte) proto.Verdict {
-			if len(b) >= 8 && (b[0] == reply4 || b[0] == request4 || b[0] == request6 || b[0] == reply6) {
+			if len(b) < 8 {
+				return proto.No
+			}
+			if asks, answers := query(b); asks || answers {
 				return proto.Certain
 			}
 			return proto.No
 		},
-		New: func() proto.Analyzer { return &echo{pairs: map[pair]*pings{}} },
-		Codes: []finding.Def{
+		New: func() proto.Analyzer { return &echo{pairs: map[pair]*pings{}, crowd: newCrowd()} },
+		Codes: append(crowdCodes(), []finding.Def{
 			{
 				Code: Unanswered, Severity: finding.Notice,
 				Doc: "Echo requests to a host were not answered, three or more. The finding's host is the one asked.",
@@ -71,7 +74,7 @@ func Spec() proto.Spec {
 					{Name: "rtt_max_ms", Merge: finding.Max, Doc: "longest"},
 				},
 			},
-		},
+		}...),
 	}
 }
 
@@ -104,16 +107,21 @@ type ask struct {
 type echo struct {
 	pairs map[pair]*pings
 	order []pair
+	crowd crowd
 }
 
 // Data notes one request or reply.
 func (e *echo) Data(s *proto.Scope, _ flow.Dir, b []byte) (int, error) {
 	p := s.Packet()
-	id, seq, ok := p.Echo(s.Bytes())
-	if !ok || s.Duplicate() {
+	if s.Duplicate() {
 		return len(b), nil
 	}
 	from, to := flow.Addr(p.Src()), flow.Addr(p.Dst())
+	e.crowd.take(s, from, to, b)
+	id, seq, ok := p.Echo(s.Bytes())
+	if !ok {
+		return len(b), nil
+	}
 	if b[0] == request4 || b[0] == request6 {
 		e.asked(s, pair{from, to, id}, ask{seq, p.PayloadLen, s.Now(), s.Frame()})
 		return len(b), nil
@@ -175,11 +183,9 @@ func (x *pings) replied(s *proto.Scope, seq uint16) {
 	}
 }
 
-// Gap does nothing: there is no stream.
-func (*echo) Gap(*proto.Scope, flow.Dir, int) error { return nil }
-
 // End tells what was lost and how long the rest took.
 func (e *echo) End(s *proto.Scope, _ proto.End) {
+	e.crowd.end(s)
 	slices.SortFunc(e.order, func(a, b pair) int { return cmp.Compare(e.pairs[a].all.First, e.pairs[b].all.First) })
 	for _, k := range e.order {
 		x := e.pairs[k]

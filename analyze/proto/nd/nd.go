@@ -1,5 +1,5 @@
 // Package nd reads the neighbor messages of IPv6 Neighbor Discovery (RFC 4861,
-// 4.3 and 4.4). What they amount to is seen by the correlator of neighbours,
+// 4.3 to 4.5). What they amount to is seen by the correlator of neighbours,
 // which reads ARP too.
 package nd
 
@@ -14,8 +14,10 @@ const (
 	icmpv6        = 58
 	solicitation  = 135
 	advertisement = 136
+	redirect      = 137
 	hopLimit      = 255 // RFC 4861, 7.1: anything less came through a router and is forged
 	headerLen     = 24  // type, code, checksum, flags, target
+	redirectLen   = 40  // and the destination
 	flagSolicited = 0x40
 	optTargetMAC  = 2
 )
@@ -23,10 +25,10 @@ const (
 // Spec declares the analyzer.
 func Spec() proto.Spec {
 	return proto.Spec{
-		Name: "icmpv6", Doc: "IPv6 Neighbor Discovery, RFC 4861: neighbor solicitation and advertisement",
+		Name: "icmpv6", Doc: "IPv6 Neighbor Discovery, RFC 4861: neighbor solicitation and advertisement, redirect",
 		Carrier: proto.ICMP, Numbers: []uint16{icmpv6},
 		Probe: func(_ flow.Dir, b []byte) proto.Verdict {
-			if len(b) > 0 && (b[0] == solicitation || b[0] == advertisement) {
+			if len(b) > 0 && (b[0] == solicitation || b[0] == advertisement || b[0] == redirect) {
 				return proto.Certain
 			}
 			return proto.No
@@ -42,6 +44,12 @@ func (analyzer) Data(s *proto.Scope, _ flow.Dir, b []byte) (int, error) {
 	p := s.Packet()
 	if len(b) < headerLen || p.TTL != hopLimit {
 		s.Malformed("neighbor message that is short or came through a router")
+		return len(b), nil
+	}
+	if b[0] == redirect {
+		if len(b) >= redirectLen && !s.Duplicate() {
+			s.Publish(&proto.Redirected{From: flow.Addr(p.Src()), To: flow.Addr(p.Dst()), For: netip.AddrFrom16([16]byte(b[headerLen:]))})
+		}
 		return len(b), nil
 	}
 	n := proto.Neighbour{IP: netip.AddrFrom16([16]byte(b[8:])), VLAN: p.VLAN, Copy: s.Duplicate()}
