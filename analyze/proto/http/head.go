@@ -125,79 +125,85 @@ func (h *head) requestLine(line []byte) bool {
 
 // field takes one header field (RFC 9110, 5.5). Unknown ones are passed over.
 func (h *head) field(line []byte) {
-	switch line[0] | ('a' - 'A') {
-	case 'a', 'c', 'e', 'h', 'l', 'p', 's', 't', 'u', 'w':
-	default:
-		return // most of the others
-	}
-	name, value, ok := bytes.Cut(line, []byte{':'})
-	if !ok {
+	colon := bytes.IndexByte(line, ':')
+	if colon <= 0 {
 		return
 	}
-	value = bytes.TrimSpace(value)
-	is := func(s string) bool { return equalFold(name, s) }
-	switch len(name) {
-	case 4:
-		if is("host") {
-			h.host = value
-		}
-	case 6:
-		switch {
-		case is("server"):
-			h.server = value
-		case is("expect"):
-			h.expect = bytes.EqualFold(value, []byte("100-continue"))
-		}
-	case 7:
-		if is("upgrade") {
-			h.upgrade = value
-		}
-	case 8:
-		if is("location") {
-			h.location = value
-		}
-	case 10:
-		switch {
-		case is("connection"):
-			h.closing = h.closing || hasToken(value, "close")
-			h.keeping = h.keeping || hasToken(value, "keep-alive")
-		case is("user-agent"):
-			h.agent = value
-		}
-	case 12:
-		if is("content-type") {
-			h.kind = value
-		}
-	case 13:
-		if is("authorization") {
-			h.auth = value
-		}
-	case 14:
-		if is("content-length") {
-			n, err := strconv.ParseInt(string(value), 10, 64)
-			if err != nil || n < 0 || h.length >= 0 && h.length != n {
-				h.bad = true
-				return
-			}
-			h.length = n
-		}
-	case 16:
-		if is("www-authenticate") && !hasToken68(h.challenge) {
-			h.challenge = value
-		}
-	case 17:
-		if is("transfer-encoding") {
-			h.chunked = hasToken(value, "chunked")
-		}
-	case 18:
-		if is("proxy-authenticate") && !hasToken68(h.challenge) {
-			h.challenge = value
-		}
-	case 19:
-		if is("proxy-authorization") {
-			h.auth = value
-		}
+	name := known(colon, line[0]|('a'-'A'))
+	if name == "" || !equalFold(line[:colon], name) {
+		return
 	}
+	value := line[colon+1:]
+	switch name {
+	case "host":
+		h.host = bytes.TrimSpace(value)
+	case "server":
+		h.server = bytes.TrimSpace(value)
+	case "expect":
+		h.expect = equalFold(bytes.TrimSpace(value), "100-continue")
+	case "upgrade":
+		h.upgrade = bytes.TrimSpace(value)
+	case "location":
+		h.location = bytes.TrimSpace(value)
+	case "connection":
+		h.closing = h.closing || hasToken(value, "close")
+		h.keeping = h.keeping || hasToken(value, "keep-alive")
+	case "user-agent":
+		h.agent = bytes.TrimSpace(value)
+	case "content-type":
+		h.kind = bytes.TrimSpace(value)
+	case "authorization", "proxy-authorization":
+		h.auth = bytes.TrimSpace(value)
+	case "content-length":
+		n, err := strconv.ParseInt(string(bytes.TrimSpace(value)), 10, 64)
+		if err != nil || n < 0 || h.length >= 0 && h.length != n {
+			h.bad = true
+			return
+		}
+		h.length = n
+	case "www-authenticate", "proxy-authenticate":
+		if !hasToken68(h.challenge) {
+			h.challenge = bytes.TrimSpace(value)
+		}
+	case "transfer-encoding":
+		h.chunked = hasToken(value, "chunked")
+	}
+}
+
+// known is the field that is read of those whose names have a length and a first
+// letter; empty: there is none.
+func known(length int, first byte) string {
+	switch length<<8 | int(first) {
+	case 4<<8 | 'h':
+		return "host"
+	case 6<<8 | 's':
+		return "server"
+	case 6<<8 | 'e':
+		return "expect"
+	case 7<<8 | 'u':
+		return "upgrade"
+	case 8<<8 | 'l':
+		return "location"
+	case 10<<8 | 'c':
+		return "connection"
+	case 10<<8 | 'u':
+		return "user-agent"
+	case 12<<8 | 'c':
+		return "content-type"
+	case 13<<8 | 'a':
+		return "authorization"
+	case 14<<8 | 'c':
+		return "content-length"
+	case 16<<8 | 'w':
+		return "www-authenticate"
+	case 17<<8 | 't':
+		return "transfer-encoding"
+	case 18<<8 | 'p':
+		return "proxy-authenticate"
+	case 19<<8 | 'p':
+		return "proxy-authorization"
+	}
+	return ""
 }
 
 // equalFold reports whether b is a name in lower case, whatever its own case.

@@ -372,3 +372,17 @@ func TestSnappedStartLine(t *testing.T) {
 		t.Errorf("statuses %v, exchanges %+v", c.Rec.Counts[proto.HTTPStatus], c.Rec.Exchanges)
 	}
 }
+
+func BenchmarkHead(b *testing.B) {
+	raw := []byte("GET /some/path?x=1 HTTP/1.1\r\nHost: www.example.test\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:120.0)\r\n" +
+		"Accept: text/html,application/xhtml+xml\r\nAccept-Language: en-US,en;q=0.5\r\nAccept-Encoding: gzip, deflate\r\n" +
+		"Connection: keep-alive\r\nCookie: a=b; c=d\r\nUpgrade-Insecure-Requests: 1\r\nCache-Control: max-age=0\r\n\r\n")
+	b.SetBytes(int64(len(raw)))
+	b.ReportAllocs()
+	for b.Loop() {
+		var h head
+		if ok, _ := h.parse(raw, false); !ok || len(h.host) == 0 {
+			b.Fatal("not read")
+		}
+	}
+}
