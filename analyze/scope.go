@@ -171,6 +171,9 @@ func (l *lane) Carries(s *proto.Scope, name string) {
 
 // carries counts an analyzer's protocol, unless the decoder has counted it.
 func (l *lane) carries(spec *proto.Spec, frame uint64) {
+	if spec.Counts {
+		return
+	}
 	if i := l.specs.names.index[spec.Name]; i >= int(decode.Protos) {
 		l.d.carry(i, frame)
 	}

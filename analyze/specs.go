@@ -43,7 +43,7 @@ type names struct {
 }
 
 func newNames(all []proto.Spec) *names {
-	n := &names{index: map[string]int{}}
+	n := &names{index: make(map[string]int, 1<<10)}
 	add := func(name string) {
 		if _, ok := n.index[name]; !ok {
 			n.index[name] = len(n.list)

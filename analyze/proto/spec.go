@@ -47,7 +47,10 @@ type Spec struct {
 	// said yes. For ICMP, IP and Link there is one state for the whole capture,
 	// and dir is always ToServer: who talks to whom is in the Packet.
 	New   func() Analyzer
-	Wraps bool // the analyzer hands on what it unwrapped (Scope.Inner)
+	// Counts tells that the analyzer counts its frames by Scope.Carries itself: those
+	// that complete a message, as Wireshark does. Else each that brings bytes counts.
+	Counts bool
+	Wraps  bool // the analyzer hands on what it unwrapped (Scope.Inner)
 	// Quoted takes the UDP payload that an ICMP error quotes, if the port is
 	// one of Ports: for counters, since Wireshark reads it too. nil: not wanted.
 	Quoted func(s *Scope, b []byte)

@@ -1,6 +1,6 @@
 package assigned
 
-import "slices"
+import "math/bits"
 
 // Data is what Wireshark calls bytes that nobody reads.
 const Data = "data"
@@ -25,17 +25,32 @@ type entry struct {
 // Ports tells which protocols are spoken on a port. The zero value knows none;
 // New makes one. It is not changed afterwards.
 type Ports struct {
-	known [Transports][1 << 16 / 64]uint64 // a bit for each port in the table
+	of [Transports]set
+}
+
+// set finds the entry of a port by counting the known ones below it.
+type set struct {
+	known [1 << 16 / 64]uint64 // a bit for each port in the table
+	below [1 << 16 / 64]uint16 // known ports below the first of the word
+	entry []uint16             // by the number of known ports below
 }
 
 // New makes a Ports.
 func New() *Ports {
 	p := &Ports{}
 	for t := range Transports {
-		for i, table := 0, tableOf(t); i < len(table); i++ {
+		s, table := &p.of[t], tableOf(t)
+		s.entry = make([]uint16, 0, 2*len(table))
+		for i := range table {
 			for port := int(table[i].first); port <= int(table[i].last); port++ {
-				p.known[t][port>>6] |= 1 << (port & 63)
+				s.known[port>>6] |= 1 << (port & 63)
+				s.entry = append(s.entry, uint16(i))
 			}
+		}
+		n := 0
+		for i, word := range s.known {
+			s.below[i] = uint16(n)
+			n += bits.OnesCount64(word)
 		}
 	}
 	return p
@@ -65,12 +80,13 @@ func (p *Ports) Number(t Transport, a, b uint16, payload []byte) (int, bool) {
 }
 
 func (p *Ports) one(t Transport, port uint16, payload []byte) (int, bool) {
-	if p.known[t][port>>6]>>(port&63)&1 == 0 {
+	s := &p.of[t]
+	word := s.known[port>>6]
+	if word>>(port&63)&1 == 0 {
 		return 0, false
 	}
-	table := tableOf(t)
-	i, _ := slices.BinarySearchFunc(table, port, func(e entry, port uint16) int { return int(e.last) - int(port) })
-	if !table[i].check.passes(payload) {
+	i := int(s.entry[int(s.below[port>>6])+bits.OnesCount64(word&(1<<(port&63)-1))])
+	if c := tableOf(t)[i].check; c != always && !c.passes(payload) {
 		return 0, false
 	}
 	if t == UDP {

@@ -107,6 +107,9 @@ type analyzer struct {
 func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 	a.last = s.Now()
 	a.heard = a.heard || dir == flow.ToClient
+	if cut(s) {
+		s.Carries(name) // tshark waits for no rest then
+	}
 	h := &a.half[dir]
 	switch h.phase {
 	case atHead:
@@ -324,6 +327,7 @@ func (a *analyzer) response(s *proto.Scope, h *head) {
 	}
 	if h.status < 200 && h.status != 101 {
 		s.Count(proto.HTTPStatus, statusText(s, h.status))
+		s.Carries(name)
 		if len(a.pending) > 0 {
 			a.pending[0].headAnswer = true
 		}
@@ -485,8 +489,11 @@ func (a *analyzer) trailer(s *proto.Scope, dir flow.Dir, b []byte) int {
 
 // complete ends a message.
 func (a *analyzer) complete(s *proto.Scope, dir flow.Dir) {
-	if m := a.half[dir].media; m != "" {
-		s.Carries(m)
+	if !a.gap(dir) {
+		s.Carries(name)
+		if m := a.half[dir].media; m != "" {
+			s.Carries(m)
+		}
 	}
 	a.half[dir] = half{}
 	if dir == flow.ToServer {
@@ -498,6 +505,15 @@ func (a *analyzer) complete(s *proto.Scope, dir flow.Dir) {
 	a.countStatus(s)
 	a.give(s, true)
 	a.status = 0
+}
+
+// gap reports whether bytes of the message at hand are missing: tshark reads none
+// of it then.
+func (a *analyzer) gap(dir flow.Dir) bool {
+	if dir == flow.ToClient {
+		return a.holes
+	}
+	return len(a.pending) > 0 && a.pending[len(a.pending)-1].gap
 }
 
 // countStatus counts a response that came whole, as tshark does: it reads a
@@ -632,8 +648,11 @@ func (a *analyzer) endBody(s *proto.Scope, why proto.End, over bool) {
 	}
 	if h.phase == untilClose && over {
 		a.countStatus(s)
-		if h.media != "" {
-			s.Carries(h.media)
+		if !a.holes {
+			s.Carries(name)
+			if h.media != "" {
+				s.Carries(h.media)
+			}
 		}
 	}
 	a.give(s, h.phase == untilClose && why == proto.Closed)

@@ -18,6 +18,7 @@ func Spec() proto.Spec {
 		Probe:   probe,
 		New:     func() proto.Analyzer { return &analyzer{} },
 		Also:    web.MediaNames(),
+		Counts:  true,
 		Codes:   web.Defs(),
 	}
 }
@@ -28,7 +29,7 @@ func Spec() proto.Spec {
 func Midway() proto.Spec {
 	return proto.Spec{
 		Name: name, Doc: "HTTP/1.1 from the middle of a response on",
-		Carrier: proto.TCP, Ports: ports(), Weak: true,
+		Carrier: proto.TCP, Ports: ports(), Weak: true, Counts: true,
 		Probe: probeMidway,
 		New: func() proto.Analyzer {
 			return &analyzer{half: [2]half{{phase: lost}, {phase: lost}}}

@@ -4,7 +4,6 @@ import "bytes"
 
 // Media returns the name under which bodies of a type (RFC 9110, 8.3) are counted:
 // that of what Wireshark's tshark hands them to, as it prints it for each type.
-// Empty: it hands them to nobody.
 func Media(kind []byte) string {
 	kind, _, _ = bytes.Cut(kind, []byte{';'})
 	kind = bytes.TrimSpace(kind)
@@ -37,7 +36,7 @@ func Media(kind []byte) string {
 	case "application/ocsp-response", "application/ocsp-request":
 		return "ocsp"
 	case "application/octet-stream":
-		return ""
+		return data
 	default:
 		return mediaOf(len(kind), bytes.HasPrefix(lower[:], []byte("multipart/")))
 	}
@@ -46,7 +45,7 @@ func Media(kind []byte) string {
 func mediaOf(n int, multipart bool) string {
 	switch {
 	case n == 0:
-		return ""
+		return data
 	case multipart:
 		return "mime_multipart"
 	}
@@ -55,6 +54,7 @@ func mediaOf(n int, multipart bool) string {
 
 const (
 	media = "media"
+	data  = "data"
 	png   = "png"
 	gif   = "image-gif"
 	jpeg  = "image-jfif"
@@ -80,5 +80,5 @@ func Seen(name string, b []byte) string {
 
 // MediaNames are all that Media returns.
 func MediaNames() []string {
-	return []string{"data-text-lines", "json", "xml", "urlencoded-form", png, gif, jpeg, "ocsp", "mime_multipart", media}
+	return []string{"data-text-lines", "json", "xml", "urlencoded-form", png, gif, jpeg, "ocsp", "mime_multipart", media, data}
 }
