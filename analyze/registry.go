@@ -119,6 +119,7 @@ func Protocols() []proto.Spec {
 		pgsql.Spec(),
 		pop.Port(),
 		pop.Spec(),
+		ppp.Discovery(),
 		ppp.Spec(),
 		quic.Spec(),
 		ra.Spec(),

@@ -1,5 +1,5 @@
 // Package eigrp reads the Enhanced Interior Gateway Routing Protocol (RFC 7868):
-// goodbyes and metric weights that differ.
+// goodbyes, metric weights that differ, and routes that a router has lost.
 package eigrp
 
 import (
@@ -16,6 +16,7 @@ import (
 const (
 	Goodbye  finding.Code = "eigrp.goodbye"
 	Mismatch finding.Code = "eigrp.k-mismatch"
+	Lost     finding.Code = "eigrp.route-lost"
 )
 
 // Spec declares the analyzer.
@@ -48,12 +49,18 @@ func Spec() proto.Spec {
 					{Name: "other_weights", Text: true, Doc: "the other's"},
 				},
 			},
+			{
+				Code: Lost, Severity: finding.Notice,
+				Doc:     "A router asks its neighbours for a way to a network that it lost: a query with infinite delay (RFC 7868, 3.5). The finding's host is the router.",
+				Metrics: []finding.Metric{router, as, {Name: "route", Text: true, Doc: "the first network lost"}, {Name: "queries", Merge: finding.Sum, Doc: "queries"}},
+			},
 		},
 	}
 }
 
 const (
 	headLen       = 20
+	query         = 3
 	hello         = 5
 	tlvParameters = 1
 	tlvTerminate  = 7
@@ -69,7 +76,7 @@ type analyzer struct{ weights map[uint16]weight }
 
 // Data takes one packet.
 func (a *analyzer) Data(s *proto.Scope, _ flow.Dir, b []byte) (int, error) {
-	if b[1] != hello || s.Duplicate() || s.Packet() == nil {
+	if b[1] != hello && b[1] != query || s.Duplicate() || s.Packet() == nil {
 		return len(b), nil
 	}
 	from := flow.Addr(s.Packet().Src())
@@ -79,7 +86,15 @@ func (a *analyzer) Data(s *proto.Scope, _ flow.Dir, b []byte) (int, error) {
 		if n < 4 || n > len(t) {
 			break
 		}
-		switch binary.BigEndian.Uint16(t) {
+		kind := binary.BigEndian.Uint16(t)
+		if b[1] == query {
+			if r, lost := lostRoute(kind, t[4:n]); lost {
+				s.ReportHost(from, Lost, finding.Text(from.String()), finding.Num(as), finding.Text(r), finding.Num(1))
+			}
+			t = t[n:]
+			continue
+		}
+		switch kind {
 		case tlvParameters:
 			if n >= 12 {
 				a.parameters(s, from, as, [6]byte(t[4:10]))
@@ -109,6 +124,39 @@ func (a *analyzer) parameters(s *proto.Scope, from netip.Addr, as uint16, k [6]b
 		s.ReportHost(from, Mismatch, finding.Text(from.String()), finding.Num(as), finding.Text(fmt.Sprint(k)),
 			finding.Text(w.from.String()), finding.Text(fmt.Sprint(w.k)))
 	}
+}
+
+// lostRoute reads a route with an infinite delay (RFC 7868, 6.7 and 6.8): next hop,
+// with an external one who redistributed it, 16 bytes of metric of which the delay
+// is the first, length and bytes of the prefix.
+func lostRoute(kind uint16, v []byte) (route string, lost bool) {
+	const (
+		internal4, external4 = 0x102, 0x103
+		internal6, external6 = 0x402, 0x403
+		origin               = 20 // router, system, tag, metric, what it came from
+		metric               = 16
+		unreachable          = 0xffffffff
+	)
+	at, size := 4, 4
+	switch kind {
+	case internal4:
+	case external4:
+		at += origin
+	case internal6:
+		at, size = 16, 16
+	case external6:
+		at, size = 16+origin, 16
+	default:
+		return "", false
+	}
+	if len(v) < at+metric+1 || binary.BigEndian.Uint32(v[at:]) != unreachable {
+		return "", false
+	}
+	length, rest := int(v[at+metric]), v[at+metric+1:]
+	addr := make([]byte, size)
+	copy(addr, rest[:min(len(rest), (length+7)/8)])
+	a, _ := netip.AddrFromSlice(addr)
+	return netip.PrefixFrom(a, length).String(), true
 }
 
 // Gap does nothing: there is no stream.

@@ -5,6 +5,7 @@ package ospf
 import (
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"net/netip"
 	"strconv"
 
@@ -59,12 +60,13 @@ func Spec() proto.Spec {
 			},
 			{
 				Code: Hello, Severity: finding.Warning,
-				Doc: "Hellos on one link do not agree in what has to be the same: intervals, mask, area, stub flag, authentication (RFC 2328, 10.5). These routers do not become neighbours.",
+				Doc: "Hellos on one link do not agree in what has to be the same: intervals, mask, area, stub flag, authentication (RFC 2328, 10.5), or two routers have the same id. These routers do not become neighbours.",
 				Metrics: []finding.Metric{
 					router, other,
 					{Name: "field", Text: true, Doc: "what differs"},
 					{Name: "value", Text: true, Doc: "the one's"},
 					{Name: "other_value", Text: true, Doc: "the other's"},
+					{Name: "same", Merge: finding.Max, Doc: "1 when it is what has to differ: the router id"},
 				},
 			},
 			{
@@ -86,6 +88,7 @@ const (
 	headV2, headV3                 = 24, 16
 	flagInit                       = 4
 	stuckDD                        = 5 // RFC 2328, 10.8: one each RxmtInterval, 5 s: 20 s without answer
+	authSimple, authMD5            = 1, 2
 	maxState                       = 1024
 )
 
@@ -112,6 +115,8 @@ type hello struct {
 	dead       uint32
 	stub       byte
 	auth       uint16
+	key        uint64 // password of simple authentication, key id of MD5 (RFC 2328, D)
+	id         uint32 // of the router
 }
 
 // heard is the list of neighbours of a router's last hello.
@@ -156,13 +161,19 @@ func (a *analyzer) Data(s *proto.Scope, _ flow.Dir, b []byte) (int, error) {
 }
 
 func (a *analyzer) hello(s *proto.Scope, l link, from, to netip.Addr, b []byte, head int) {
-	h := hello{from: from}
+	h := hello{from: from, id: binary.BigEndian.Uint32(b[4:])}
 	v := b[head:]
 	if len(v) < 20 {
 		return
 	}
 	if b[0] == 2 {
 		h.area, h.auth = binary.BigEndian.Uint32(b[8:]), binary.BigEndian.Uint16(b[14:])
+		switch h.auth {
+		case authSimple:
+			h.key = binary.BigEndian.Uint64(b[16:])
+		case authMD5:
+			h.key = uint64(b[18])
+		}
 		h.mask, h.interval, h.dead = binary.BigEndian.Uint32(v), binary.BigEndian.Uint16(v[4:]), binary.BigEndian.Uint32(v[8:])
 		h.stub = v[6] & 0x0a // E and N
 	} else {
@@ -182,12 +193,27 @@ func (a *analyzer) hello(s *proto.Scope, l link, from, to netip.Addr, b []byte, 
 		}
 	case was.from == from:
 		a.hellos[l] = h
-	default:
+	case was.id == h.id && h.neighbour(&was):
+		s.ReportHost(from, Hello, finding.Text(was.from.String()), finding.Text(from.String()),
+			finding.Text("router id"), finding.Text(routerID(h.id)), finding.Text(routerID(h.id)), finding.Num(1))
+	case l.v6 || h.neighbour(&was):
 		if field, x, y := was.differs(&h); field != "" {
 			s.ReportHost(from, Hello, finding.Text(was.from.String()), finding.Text(from.String()),
-				finding.Text(field), finding.Text(x), finding.Text(y))
+				finding.Text(field), finding.Text(x), finding.Text(y), finding.Num(0))
 		}
 	}
+}
+
+// neighbour reports whether two routers of IPv4 are in one network by the mask of
+// either; others are on different links, which a capture of several interfaces
+// shows together.
+func (h *hello) neighbour(o *hello) bool {
+	if !h.from.Is4() || !o.from.Is4() {
+		return false
+	}
+	a, b := h.from.As4(), o.from.As4()
+	differ := binary.BigEndian.Uint32(a[:]) ^ binary.BigEndian.Uint32(b[:])
+	return differ&h.mask == 0 || differ&o.mask == 0
 }
 
 func (h *hello) differs(o *hello) (field, x, y string) {
@@ -212,8 +238,20 @@ func (h *hello) differs(o *hello) (field, x, y string) {
 	case h.auth != o.auth:
 		field = "authentication type"
 		x, y = num(uint32(h.auth), uint32(o.auth))
+	case h.key != o.key && h.auth == authSimple:
+		field, x, y = "password", strconv.Itoa(length(h.key))+" bytes", strconv.Itoa(length(o.key))+" bytes"
+	case h.key != o.key:
+		field = "key id"
+		x, y = num(uint32(h.key), uint32(o.key))
 	}
 	return field, x, y
+}
+
+// length of a password: it is told, and the password is not.
+func length(key uint64) int { return 8 - bits.TrailingZeros64(key)/8 }
+
+func routerID(id uint32) string {
+	return netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, id))).String()
 }
 
 // neighbours compares the list of a hello with that of the one before.
@@ -236,7 +274,7 @@ func (a *analyzer) neighbours(s *proto.Scope, from netip.Addr, b []byte) {
 	}
 	if lost > 0 {
 		s.ReportHost(from, Neighbor, finding.Text(from.String()),
-			finding.Text(netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, id))).String()), finding.Num(1))
+			finding.Text(routerID(id)), finding.Num(1))
 	}
 }
 

@@ -7,6 +7,7 @@ package ppp
 import (
 	"encoding/binary"
 	"net/netip"
+	"strconv"
 
 	"netwhy/analyze/decode"
 	"netwhy/analyze/finding"
@@ -21,6 +22,8 @@ const (
 	NCPFailed  finding.Code = "ppp.ncp-failed"
 	Terminated finding.Code = "ppp.terminated"
 	NoAnswer   finding.Code = "ppp.no-answer"
+	LCPFailed  finding.Code = "ppp.lcp-failed"
+	EchoLost   finding.Code = "ppp.echo-unanswered"
 )
 
 // Protocol numbers (RFC 1661, 2; IANA).
@@ -32,6 +35,7 @@ const (
 // Codes of control packets (RFC 1661, 5).
 const (
 	confReq, confAck, confNak, confRej, termReq = 1, 2, 3, 4, 5
+	echoReq, echoReply                          = 9, 10
 	papReq, papNak                              = 1, 3
 	chapFailure, eapFailure                     = 4, 4
 )
@@ -41,6 +45,11 @@ const (
 	maxLinks                        = 1 << 12
 	// A negotiation converges in two or three rounds (RFC 1661, 4.6: Max-Failure 5).
 	manyRounds = 5
+	// The same refusal again: whoever was refused did not take the hint. Twice may be
+	// a lost packet.
+	sameRefusals = 3
+	// Systems give a link up after three to five echoes in a row without reply.
+	lostEchoes = 4
 )
 
 // Spec declares the analyzer of PPP.
@@ -83,6 +92,20 @@ func Spec() proto.Spec {
 				Doc:     "One end asks to configure the link again and again, and no answer comes (RFC 1661, 4.6: Max-Configure 10).",
 				Metrics: []finding.Metric{{Name: "requests", Merge: finding.Max, Doc: "requests in a row"}},
 			},
+			{
+				Code: LCPFailed, Severity: finding.Notice,
+				Doc: "The ends do not agree on the link: the same option was refused three times or more, or the link was ended after its refusal (RFC 1661, 5.3 and 5.4).",
+				Metrics: []finding.Metric{
+					{Name: "option", Text: true, Doc: "what is refused: authentication, MRU ..."},
+					{Name: "offered", Text: true, Doc: "what the refusing end wants instead; empty: nothing"},
+					{Name: "refusals", Merge: finding.Max, Doc: "refusals in a row"},
+				},
+			},
+			{
+				Code: EchoLost, Severity: finding.Notice,
+				Doc:     "A link that worked no longer answers echo requests (RFC 1661, 5.8), four in a row.",
+				Metrics: []finding.Metric{{Name: "requests", Merge: finding.Max, Doc: "echoes in a row without reply"}},
+			},
 		},
 	}
 }
@@ -97,6 +120,10 @@ type link struct {
 type state struct {
 	user   string
 	silent int // LCP requests since the last answer
+	same   int // refusals of the same, in a row
+	refuse string
+	echoes int // requests since the last reply
+	echoed bool
 	ncp    [2]ncp
 }
 
@@ -195,15 +222,65 @@ func (x *state) lcp(s *proto.Scope, code byte, v []byte) {
 			s.Report(NoAnswer, finding.Num(x.silent))
 		}
 		x.ncp = [2]ncp{}
-	case confAck, confNak, confRej:
+	case confAck:
 		x.silent = 0
+	case confNak, confRej:
+		x.silent = 0
+		x.refusal(s, code, v)
+	case echoReq:
+		if x.echoes++; x.echoed && x.echoes >= lostEchoes {
+			s.Report(EchoLost, finding.Num(x.echoes))
+		}
+	case echoReply:
+		x.echoes, x.echoed = 0, true
 	case termReq:
 		x.silent = 0
+		if x.same > 0 && x.refuse[0] == confRej && x.refuse[1] == optAuth {
+			x.disagree(s) // who wants the other to log in does not do without
+		}
 		s.Report(Terminated, finding.Text(ask.Clip(v)), finding.Num(1))
 		if n := &x.ncp[0]; n.requests > 0 && n.acks < 2 {
 			n.fail(s, "ipcp")
 		}
 	}
+}
+
+const optAuth = 3
+
+// refusal notes what one end does not accept. Options are refused one after the
+// other, and a refusal that is taken does not come again.
+func (x *state) refusal(s *proto.Scope, code byte, v []byte) {
+	if len(v) < 2 {
+		return
+	}
+	const most = 32
+	what := string(append([]byte{code}, v[:min(len(v), most)]...))
+	if what != x.refuse {
+		x.refuse, x.same = what, 0
+	}
+	if x.same++; x.same >= sameRefusals {
+		x.disagree(s)
+	}
+}
+
+func (x *state) disagree(s *proto.Scope) {
+	names := map[byte]string{1: "MRU", optAuth: "authentication", 4: "quality protocol", 5: "magic number", 7: "protocol field compression", 8: "address field compression"}
+	option := names[x.refuse[1]]
+	if option == "" {
+		option = "option " + strconv.Itoa(int(x.refuse[1]))
+	}
+	offered := ""
+	if v := x.refuse[1:]; x.refuse[0] == confNak && v[0] == optAuth && len(v) >= 4 {
+		switch binary.BigEndian.Uint16([]byte(v[2:4])) {
+		case pap:
+			offered = "PAP"
+		case chap:
+			offered = "CHAP"
+		case eap:
+			offered = "EAP"
+		}
+	}
+	s.Report(LCPFailed, finding.Text(option), finding.Text(offered), finding.Num(x.same))
 }
 
 func (x *state) pap(s *proto.Scope, code byte, v []byte) {
