@@ -30,6 +30,7 @@ const (
 type analyzer struct {
 	half    [2]half
 	streams map[uint32]*stream
+	asked   int // requests that are among its first
 	began   bool
 	grpc    bool
 	last    int64
@@ -276,7 +277,11 @@ func (a *analyzer) reset(s *proto.Scope, dir flow.Dir, id, code uint32) {
 	if st.x.Code == "" {
 		st.x.Code = errorName(code)
 	}
-	a.close(s, id, st, code == noError && st.ended[flow.ToClient])
+	why := proto.Reset
+	if dir == flow.ToServer {
+		why = proto.Idle // the client gave it up
+	}
+	a.close(s, id, st, code == noError && st.ended[flow.ToClient], why)
 }
 
 func (a *analyzer) goAway(s *proto.Scope, dir flow.Dir, b []byte) {
@@ -316,10 +321,10 @@ func (a *analyzer) End(s *proto.Scope, why proto.End) {
 	for _, id := range ids {
 		st := a.streams[id]
 		waited := max(now-st.x.ReqEnd, 0)
-		if st.q.Seen && st.ended[flow.ToServer] && st.x.RespFrame == 0 && !a.half[flow.ToClient].blind && (over || waited >= unanswered) {
+		if st.q.Seen && st.lost(&a.half[flow.ToClient]) && (over || waited >= unanswered) {
 			web.Unanswered(s, &st.q, st.x.ReqEnd, st.x.ReqLast, waited, why == proto.Reset)
 			st.x.Failed = true
 		}
-		a.close(s, id, st, false)
+		a.close(s, id, st, false, why)
 	}
 }

@@ -233,3 +233,66 @@ func FuzzHTTP2(f *testing.F) {
 	f.Add(prototest.Seed(append(steps, s.step(6))))
 	f.Fuzz(func(t *testing.T, b []byte) { prototest.Hostile(t, fresh(), b) })
 }
+
+// Each request without an answer is told, and those that were asked first: by them
+// is found which was sent again on another connection.
+func TestAttempts(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		what string
+		play func(c, s *peer)
+		why  proto.End
+		want string
+	}{
+		{"answered", func(_, s *peer) { s.headers(1, true, ":status", "200") }, proto.Closed, "answered"},
+		{"refused", func(_, s *peer) { _ = s.f.WriteRSTStream(1, http2.ErrCodeRefusedStream) }, proto.Closed, "lost over reset"},
+		{"given up by the client", func(c, _ *peer) { _ = c.f.WriteRSTStream(1, http2.ErrCodeCancel) }, proto.Closed, "lost"},
+		{"left behind by GOAWAY", func(_, s *peer) { _ = s.f.WriteGoAway(0, http2.ErrCodeNo, nil) }, proto.Closed, "lost over"},
+		{"connection reset", func(_, _ *peer) {}, proto.Reset, "lost over reset"},
+		{"cut in the middle of the answer", func(_, s *peer) { s.headers(1, false, ":status", "200") }, proto.Reset, "answered"},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			t.Parallel()
+			client, server := newPeer(up), newPeer(down)
+			steps := begin(client, server)
+			client.get(1, "/a")
+			steps = append(steps, client.step(10))
+			c.play(client, server)
+			steps = append(steps, client.step(20), server.step(30))
+			var got []string
+			for _, e := range prototest.Run(t, fresh(), steps, c.why).Rec.Events {
+				x, ok := e.(*web.Attempt)
+				if !ok {
+					continue
+				}
+				text := "answered"
+				if x.Unanswered {
+					text = strings.TrimSpace("lost" + map[bool]string{true: " over"}[x.Over] + map[bool]string{true: " reset"}[x.Reset])
+				}
+				if x.Unanswered != (x.Target == "/a" && x.Host == "www.test") || x.End-x.Start != 0 || x.Frame == 0 {
+					t.Errorf("got %+v", x)
+				}
+				got = append(got, text)
+			}
+			if strings.Join(got, ", ") != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// Of a connection with many requests only the first are told if they have answers.
+func TestFirstAttempts(t *testing.T) {
+	t.Parallel()
+	client, server := newPeer(up), newPeer(down)
+	steps := begin(client, server)
+	for id := uint32(1); id < 4*web.FirstStreams; id += 2 {
+		client.get(id, "/a")
+		server.headers(id, true, ":status", "200")
+		steps = append(steps, client.step(10), server.step(20))
+	}
+	got := prototest.Run(t, fresh(), steps, proto.Closed).Rec
+	if len(got.Events) != web.FirstStreams || len(got.Exchanges) != 2*web.FirstStreams {
+		t.Errorf("%d attempts, %d exchanges", len(got.Events), len(got.Exchanges))
+	}
+}

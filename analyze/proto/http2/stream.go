@@ -17,6 +17,7 @@ import (
 type stream struct {
 	x          conn.Exchange
 	q          web.Request
+	first      bool // among the first ones of the connection
 	grpc       bool
 	grpcStatus int // -1: not told
 	message    string
@@ -101,6 +102,9 @@ func (a *analyzer) openStream(s *proto.Scope, dir flow.Dir, f header, fs *fields
 		at, frame := s.Began()
 		st.x.ReqStart, st.x.ReqFrame = at, frame
 		st.q = fs.Request(s, fs.scheme == "https")
+		if st.first = a.asked < web.FirstStreams; st.first {
+			a.asked++
+		}
 	}
 	st.x.Label = strings.TrimSpace(st.q.Method + " " + st.q.Target)
 	if st.x.Label == "" {
@@ -136,13 +140,16 @@ func (a *analyzer) endStream(s *proto.Scope, dir flow.Dir, id uint32) {
 	}
 	st.ended[dir] = true
 	if dir == flow.ToClient {
-		a.close(s, id, st, true)
+		a.close(s, id, st, true, proto.Over)
 	}
 }
 
-// close hands over the exchange of a stream.
-func (a *analyzer) close(s *proto.Scope, id uint32, st *stream, complete bool) {
+// close hands over the exchange of a stream; why is what ended it.
+func (a *analyzer) close(s *proto.Scope, id uint32, st *stream, complete bool, why proto.End) {
 	delete(a.streams, id)
+	if lost := st.lost(&a.half[flow.ToClient]); st.q.Seen && (lost || st.first) {
+		web.Attempted(s, &st.q, st.x.ReqStart, st.x.ReqEnd, st.x.ReqFrame, lost, why)
+	}
 	if st.grpcStatus >= 0 {
 		st.x.Code = "grpc " + grpcName(st.grpcStatus)
 	}
@@ -155,6 +162,12 @@ func (a *analyzer) close(s *proto.Scope, id uint32, st *stream, complete bool) {
 	if st.x.ReqFrame != 0 {
 		s.Exchange(&st.x)
 	}
+}
+
+// lost reports whether a whole request has no answer, as far as what the server
+// sends can be read.
+func (st *stream) lost(server *half) bool {
+	return st.ended[flow.ToServer] && st.x.RespFrame == 0 && !server.blind
 }
 
 // spend takes a DATA frame off the windows and notes when one is used up.

@@ -26,6 +26,7 @@ type http3 struct {
 	foreign   bool // the streams are those of another protocol
 	sure      bool // a control stream or a header was read
 	exchanges map[uint64]*exchange
+	asked     int                 // requests that are among the first of the connection
 	finished  map[uint64]struct{} // streams that are over: what comes of them was sent again
 	unis      [2]map[uint64]*uni  // by who sends
 	tables    [2]*table           // what an encoder said, by sender
@@ -35,6 +36,7 @@ type http3 struct {
 type exchange struct {
 	x      conn.Exchange
 	q      web.Request
+	first  bool // among the first ones of the connection
 	status int
 	half   [2]messageHalf
 }
@@ -180,7 +182,7 @@ func (h *http3) both(s *proto.Scope, from int, id, off uint64, b []byte, fin boo
 	}
 	m.ended = m.ended || fin
 	if from == 1 && m.ended {
-		h.close(s, id, e, true)
+		h.close(s, id, e, true, proto.Over)
 	}
 }
 
@@ -235,6 +237,9 @@ func (h *http3) header(s *proto.Scope, from int, e *exchange, m *messageHalf) bo
 		}
 		if from == 0 {
 			e.request(s, &fs)
+			if e.first = h.asked < web.FirstStreams; e.first {
+				h.asked++
+			}
 			m.read = true
 		} else if fs.Status >= 200 || fs.Status == 0 {
 			e.response(s, &fs)
@@ -278,11 +283,17 @@ func (h *http3) reset(s *proto.Scope, from int, id, code uint64) {
 		e.x.Code = applicationName(code)
 	}
 	e.x.Failed = e.x.Failed || !benign(code)
-	h.close(s, id, e, false)
+	h.close(s, id, e, false, proto.Reset)
 }
 
-// close hands over an exchange.
-func (h *http3) close(s *proto.Scope, id uint64, e *exchange, complete bool) {
+// lost reports whether a whole request has no answer.
+func (e *exchange) lost() bool { return e.half[0].ended && e.x.RespFrame == 0 }
+
+// close hands over an exchange; why is what ended it.
+func (h *http3) close(s *proto.Scope, id uint64, e *exchange, complete bool, why proto.End) {
+	if lost := e.lost(); e.q.Seen && (lost || e.first) {
+		web.Attempted(s, &e.q, e.x.ReqStart, e.x.ReqEnd, e.x.ReqFrame, lost, why)
+	}
 	delete(h.exchanges, id)
 	if len(h.finished) >= maxFinished {
 		clear(h.finished) // whatever comes again comes soon
@@ -297,6 +308,10 @@ func (h *http3) close(s *proto.Scope, id uint64, e *exchange, complete bool) {
 
 // end tells which requests have no answer.
 func (h *http3) end(s *proto.Scope, last int64, over bool) {
+	why := proto.Idle
+	if over {
+		why = proto.Closed
+	}
 	ids := make([]uint64, 0, len(h.exchanges))
 	for id := range h.exchanges {
 		ids = append(ids, id)
@@ -305,11 +320,11 @@ func (h *http3) end(s *proto.Scope, last int64, over bool) {
 	for _, id := range ids {
 		e := h.exchanges[id]
 		waited := max(last-e.x.ReqEnd, 0)
-		if e.q.Seen && e.half[0].ended && e.x.RespFrame == 0 && (over || waited >= web.Second) {
+		if e.q.Seen && e.lost() && (over || waited >= web.Second) {
 			web.Unanswered(s, &e.q, e.x.ReqEnd, e.x.ReqLast, waited, false)
 			e.x.Failed = true
 		}
-		h.close(s, id, e, false)
+		h.close(s, id, e, false, why)
 	}
 }
 

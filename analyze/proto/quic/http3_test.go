@@ -147,37 +147,42 @@ func TestHTTP3(t *testing.T) {
 		frames   []prototest.Step
 		exchange string
 		codes    []string
+		attempt  string
 	}{
 		{"answered with an error", []prototest.Step{
 			{Dir: up, B: sealed(client, 0, id, 1, get)},
 			{Dir: down, At: 30 * time.Millisecond, B: sealed(server, 0, id, 1, busy)},
-		}, "GET / 503 failed", []string{"http.server-error"}},
+		}, "GET / 503 failed", []string{"http.server-error"}, "answered"},
 		{"interim answer first, reset later", []prototest.Step{
 			{Dir: up, B: sealed(client, 0, id, 1, get)},
 			{Dir: down, At: 30 * time.Millisecond, B: sealed(server, 0, id, 1, hint)},
 			{Dir: down, At: 40 * time.Millisecond, B: sealed(server, 0, id, 2, []byte{0x04, 0, 0x41, 0x02, 15})},
-		}, "GET / 503 failed cut", []string{"http.server-error"}},
+		}, "GET / 503 failed cut", []string{"http.server-error"}, "answered"},
+		{"rejected", []prototest.Step{
+			{Dir: up, B: sealed(client, 0, id, 1, get)},
+			{Dir: down, At: 30 * time.Millisecond, B: sealed(server, 0, id, 1, []byte{0x04, 0, 0x41, 0x0b, 0})},
+		}, "GET / H3_REQUEST_REJECTED failed cut", nil, "lost over"},
 		{"after an update of the keys", []prototest.Step{
 			{Dir: up, B: sealed(client, 0, id, 1, get)},
 			{Dir: down, At: 30 * time.Millisecond, B: sealed(next, phaseBit, id, 9, busy)},
-		}, "GET / 503 failed", []string{"http.server-error"}},
+		}, "GET / 503 failed", []string{"http.server-error"}, "answered"},
 		{"no answer", []prototest.Step{
 			{Dir: up, B: sealed(client, 0, id, 1, get)},
 			{Dir: up, At: 3 * time.Second, B: sealed(client, 0, id, 2, []byte{1})},
-		}, "GET /  failed cut", []string{"http.no-response"}},
+		}, "GET /  failed cut", []string{"http.no-response"}, "lost"},
 		{"closed with an error of HTTP/3", []prototest.Step{
 			{Dir: up, B: sealed(client, 0, id, 1, get)},
 			{Dir: down, At: time.Millisecond, B: sealed(server, 0, id, 1, []byte{0x1d, 0x41, 0x07, 0})},
-		}, "GET /  failed cut", []string{"quic.connection-close", "http.no-response"}},
+		}, "GET /  failed cut", []string{"quic.connection-close", "http.no-response"}, "lost over"},
 		{"request sent again behind the answer", []prototest.Step{
 			{Dir: up, B: sealed(client, 0, id, 1, get)},
 			{Dir: down, At: 30 * time.Millisecond, B: sealed(server, 0, id, 1, busy)},
 			{Dir: up, At: 40 * time.Millisecond, B: sealed(client, 0, id, 2, get)},
 			{Dir: up, At: 3 * time.Second, B: sealed(client, 0, id, 3, []byte{1})},
-		}, "GET / 503 failed", []string{"http.server-error"}},
+		}, "GET / 503 failed", []string{"http.server-error"}, "answered"},
 		{"closed because all is done", []prototest.Step{
 			{Dir: down, At: time.Millisecond, B: sealed(server, 0, id, 1, []byte{0x1d, 0x41, 0x00, 0})},
-		}, "", nil},
+		}, "", nil, ""},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			t.Parallel()
@@ -198,6 +203,15 @@ func TestHTTP3(t *testing.T) {
 			}
 			if text != c.exchange || len(conv.Rec.Bad) > 0 {
 				t.Errorf("exchange %q, want %q; malformed %q", text, c.exchange, conv.Rec.Bad)
+			}
+			attempt := ""
+			for _, e := range conv.Rec.Events {
+				if x, ok := e.(*web.Attempt); ok {
+					attempt = map[bool]string{false: "answered", true: "lost"}[x.Unanswered] + map[bool]string{true: " over"}[x.Over]
+				}
+			}
+			if attempt != c.attempt {
+				t.Errorf("attempt %q, want %q", attempt, c.attempt)
 			}
 			if conv.Facts.Attrs()["tls.decrypted"] != "yes" {
 				t.Error("not decrypted")

@@ -6,9 +6,9 @@ import (
 	"netwhy/analyze/proto"
 )
 
-// Attempt is published for the first request of each connection, and for each
-// one that was left without an answer, when its end is known: who asks again on
-// another connection can be found by it.
+// Attempt is published for the first request of each connection (of those that carry
+// many at once: the first ones), and for each one that was left without an answer,
+// when its end is known: who asks again on another connection can be found by it.
 type Attempt struct {
 	Client  netip.Addr
 	Request uint64 // hash of method, host and target
@@ -21,6 +21,11 @@ type Attempt struct {
 	Reset                bool // by a RST
 	Method, Target, Host string
 }
+
+// FirstStreams is how many requests of a connection with streams are its first:
+// clients that lost a connection ask again at once for all that was open on it, and
+// 100 are what a server should let them have open (RFC 9113, 6.5.2).
+const FirstStreams = 100
 
 // Attempted publishes one request with what became of it. The texts are kept of
 // those without an answer only.
