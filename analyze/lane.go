@@ -47,6 +47,7 @@ type lane struct {
 	sockets     []*socket // by conversation.socket
 	freeSockets []uint32
 	rawSockets  []socket // never used
+	guesses     []*guess // for sockets to come
 	early       earlySlab
 	halves      []*half   // for connections to come
 	lone        half      // of the datagram that is probed
@@ -151,12 +152,9 @@ func (l *lane) batch(w *work) {
 	}
 	l.books.Clock(w.tally.latest)
 	l.retireDue(w.tally.latest)
-	for i := range w.batch.Frames {
-		p := &w.pkts[i]
-		if p.Broadcast || owner(p, l.count) == l.id {
-			f := &w.batch.Frames[i]
-			l.one(f, p, w.batch.Data(f))
-		}
+	for _, i := range w.of[l.id] {
+		f := &w.batch.Frames[i]
+		l.one(f, &w.pkts[i], w.batch.Data(f))
 	}
 	if l.idle > 0 {
 		l.expire(w.tally.latest)
@@ -484,14 +482,12 @@ func (l *lane) segment() {
 	syn := p.Flags&(tcp.FlagSYN|tcp.FlagACK|tcp.FlagRST) == tcp.FlagSYN
 	synAck := p.Flags&(tcp.FlagSYN|tcp.FlagACK|tcp.FlagRST) == tcp.FlagSYN|tcp.FlagACK
 	slot, c := l.lookup(syn, synAck)
-	s := &l.seg
-	*s = tcp.Segment{
-		Frame: l.frame.Number, Time: l.frame.Time, Dir: l.dir(c),
-		Seq: p.Seq, Ack: p.Ack, Flags: p.Flags, Window: p.Window,
-		Len: p.PayloadLen, Data: p.Data(l.raw), Options: p.Options(l.raw),
-		TTL: p.TTL, IPID: p.IPID, IPv6: p.IPVersion == 6, CE: p.ECN() == 3,
-		WireLen: l.frame.WireLen, NetLen: p.NetLen(), Header: header(p, l.raw),
-	}
+	s := &l.seg // all of its fields: a literal would be made beside it and copied
+	s.Frame, s.Time, s.Dir = l.frame.Number, l.frame.Time, l.dir(c)
+	s.Seq, s.Ack, s.Flags, s.Window = p.Seq, p.Ack, p.Flags, p.Window
+	s.Len, s.Data, s.Options = p.PayloadLen, p.Data(l.raw), p.Options(l.raw)
+	s.TTL, s.IPID, s.IPv6, s.CE = p.TTL, p.IPID, p.IPVersion == 6, p.ECN() == 3
+	s.WireLen, s.NetLen, s.Header = l.frame.WireLen, p.NetLen(), header(p, l.raw)
 	if p.Flags&tcp.FlagSYN != 0 && l.tracker.Reused(c.tcp, s) {
 		l.fold(slot, proto.Closed)
 		l.reopen = true
@@ -695,7 +691,7 @@ func (l *lane) message(carrier proto.Transport, number uint16, b []byte) {
 		}
 		k := l.shared[i]
 		if k == nil {
-			k = &socket{spec: spec, analyzer: spec.New()}
+			k = &socket{spec: spec, analyzer: spec.New(), name: l.specs.names.of(spec)}
 			l.shared[i] = k
 		}
 		if k.analyzer == nil {
@@ -705,7 +701,7 @@ func (l *lane) message(carrier proto.Transport, number uint16, b []byte) {
 		l.scope.BeganAt, l.scope.BeganFrame = l.frame.Time, l.frame.Number
 		l.scope.ClientEnd = netip.AddrPortFrom(flow.Addr(l.pkt.Src()), 0)
 		l.scope.ServerEnd = netip.AddrPortFrom(flow.Addr(l.pkt.Dst()), 0)
-		l.carries(spec, l.frame.Number)
+		l.carries(int(k.name), l.frame.Number)
 		if err := k.message(l, b); err != nil {
 			l.Malformed(&l.scope, err.Error())
 		}

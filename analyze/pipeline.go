@@ -17,6 +17,7 @@ const inFlight = 4
 type work struct {
 	batch *packet.Batch
 	pkts  []decode.Packet
+	of    [][]uint32 // by lane: the packets that it analyses
 	tally tally
 	ready chan struct{} // one token for each lane, given by the decoder
 	left  atomic.Int32  // lanes that still read it
@@ -45,7 +46,7 @@ func newPipeline(opt Options, secrets *keyLog) *pipeline {
 		pressure: opt.Pressure,
 	}
 	for range inFlight + n {
-		p.free <- &work{ready: make(chan struct{}, n)}
+		p.free <- &work{ready: make(chan struct{}, n), of: make([][]uint32, n)}
 	}
 	for i := range n {
 		p.lanes = append(p.lanes, newLane(i, opt, secrets, p))
@@ -100,7 +101,7 @@ func (p *pipeline) decode() {
 
 func (p *pipeline) decodeBatch(w *work) {
 	defer packet.Rescue("the decoder", func(err error) {
-		clear(w.pkts) // what stands there is of this batch and of one before
+		w.deal(0) // what stands there is of this batch and of one before
 		p.fail(err)
 	})
 	n := len(w.batch.Frames)
@@ -108,14 +109,34 @@ func (p *pipeline) decodeBatch(w *work) {
 		w.pkts = make([]decode.Packet, n, n+n/4)
 	}
 	w.pkts = w.pkts[:n]
+	w.deal(n)
 	w.tally = tally{counters: w.batch.Counters, rates: w.tally.rates[:0]}
 	for i := range w.batch.Frames {
 		f := &w.batch.Frames[i]
-		decode.Decode(f.Link, w.batch.Data(f), f.WireLen, &w.pkts[i])
-		w.tally.add(f, &w.pkts[i], w.batch.Data(f))
+		pkt := &w.pkts[i]
+		decode.Decode(f.Link, w.batch.Data(f), f.WireLen, pkt)
+		w.tally.add(f, pkt, w.batch.Data(f))
+		if pkt.Broadcast {
+			for lane := range w.of {
+				w.of[lane] = append(w.of[lane], uint32(i))
+			}
+			continue
+		}
+		lane := owner(pkt, uint32(len(w.of)))
+		w.of[lane] = append(w.of[lane], uint32(i))
 	}
 	w.tally.flush()
 	w.tally.latest = max(w.tally.latest, w.batch.Clock)
+}
+
+// deal makes ready to deal n packets out to the lanes.
+func (w *work) deal(n int) {
+	for lane := range w.of {
+		if cap(w.of[lane]) < n {
+			w.of[lane] = make([]uint32, 0, n+n/4)
+		}
+		w.of[lane] = w.of[lane][:0]
+	}
 }
 
 // tally is what is counted of a batch without any state: by the decoder, once.
@@ -173,8 +194,9 @@ func (t *tally) flush() {
 // rate counts the frames and broadcasts of each second.
 func (t *tally) rate(f *packet.Frame, p *decode.Packet, data []byte) {
 	n := len(t.rates)
-	if start := f.Time - f.Time%second; n == 0 || t.rates[n-1].Start != start {
-		t.rates = append(t.rates, correlate.Rate{First: f.Number, Start: start})
+	if n == 0 || uint64(f.Time-t.rates[n-1].Start) >= second { // earlier ones too, by the wrap
+		into := (f.Time%second + second) % second // also before 1970
+		t.rates = append(t.rates, correlate.Rate{First: f.Number, Start: f.Time - into})
 		n++
 	}
 	r := &t.rates[n-1]

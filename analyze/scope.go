@@ -169,13 +169,11 @@ func (l *lane) Carries(s *proto.Scope, name string) {
 	l.d.carry(i, s.FrameNo)
 }
 
-// carries counts an analyzer's protocol, unless the decoder has counted it.
-func (l *lane) carries(spec *proto.Spec, frame uint64) {
-	if spec.Counts {
-		return
-	}
-	if i := l.specs.names.index[spec.Name]; i >= int(decode.Protos) {
-		l.d.carry(i, frame)
+// carries counts an analyzer's protocol by the number of its name, unless the
+// decoder or the analyzer itself counts it.
+func (l *lane) carries(name int, frame uint64) {
+	if name >= int(decode.Protos) {
+		l.d.carry(name, frame)
 	}
 }
 

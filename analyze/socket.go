@@ -26,13 +26,45 @@ type socket struct {
 	analyzer proto.Analyzer
 	facts    *proto.Facts // nil while probing
 	half     [2]*half     // nil: nothing waits in this direction
-	ruled    [2]uint64    // specs that said no; those beyond the last bit are asked again
+	guess    *guess       // nil: not probed, or not yet
 	more     *more        // nil: none of it
 	first    flow.Dir     // who spoke first
 	seen     [2]bool      // directions that brought bytes
 	tries    uint8
-	bad      bool // malformed bytes were reported
-	again    bool // the analyzer wishes that the rest be probed anew
+	bad      bool   // malformed bytes were reported
+	again    bool   // the analyzer wishes that the rest be probed anew
+	name     uint16 // that its frames are counted under, by names
+}
+
+// guess is what a socket knows while it probes, by the places of specs in the order
+// of asking. Those beyond the last bit are asked again and again.
+type guess struct {
+	ruled uint64    // said no
+	none  [2]uint64 // said no to what waits in this direction now
+}
+
+// maxGuesses bounds those that are kept for the next socket.
+const maxGuesses = 1 << 8
+
+// guessing returns what the socket knows, made when it is first wanted.
+func (k *socket) guessing(l *lane) *guess {
+	if k.guess == nil {
+		if n := len(l.guesses); n > 0 {
+			k.guess, l.guesses = l.guesses[n-1], l.guesses[:n-1]
+		} else {
+			k.guess = &guess{}
+		}
+	}
+	return k.guess
+}
+
+// decided forgets what the probing told.
+func (k *socket) decided(l *lane) {
+	if g := k.guess; g != nil && len(l.guesses) < maxGuesses {
+		*g = guess{}
+		l.guesses = append(l.guesses, g)
+	}
+	k.guess = nil
 }
 
 // more is what few sockets need.
@@ -98,6 +130,7 @@ const socketPage = 1 << 6
 
 // free takes the socket of a conversation back, for another one to use.
 func (l *lane) free(c *conversation) {
+	l.sockets[c.socket].decided(l)
 	*l.sockets[c.socket] = socket{}
 	l.freeSockets = append(l.freeSockets, c.socket)
 	c.socket = 0
@@ -115,7 +148,9 @@ func (k *socket) stream(l *lane, slot uint32, c *conversation, s *tcp.Segment, b
 
 func (k *socket) bytes(l *lane, slot uint32, c *conversation, dir flow.Dir, b []byte, m mark) {
 	if !k.seen[dir] {
-		k.ruled = [2]uint64{} // the answer may tell what the question did not
+		if k.guess != nil {
+			k.guess.ruled = 0 // the answer may tell what the question did not
+		}
 		if k.seen[dir] = true; !k.seen[dir.Reverse()] {
 			k.first = dir
 		}
@@ -134,6 +169,9 @@ func (k *socket) keep(l *lane, dir flow.Dir, b []byte, m mark) {
 	if h == nil {
 		h = l.spareHalf()
 		k.half[dir] = h
+	}
+	if k.guess != nil {
+		k.guess.none[dir&1] = 0
 	}
 	if len(h.pending) == 0 {
 		h.began = m
@@ -198,16 +236,22 @@ func (h *half) last() mark {
 // know one of the ports.
 func (k *socket) probe(l *lane, slot uint32, c *conversation, carrier proto.Transport) {
 	best, unsure := -1, false
-	for _, i := range l.specs.order(carrier, c.key.PortA, c.key.PortB) {
-		bit, word := uint64(1)<<(i&63), &k.ruled[min(i>>6, 1)]
-		if i < 128 && *word&bit != 0 {
+	g := k.guessing(l)
+	dir := k.first & 1
+	b, back := k.waiting(dir), k.waiting(dir^1)
+	for at, i := range l.specs.order(carrier, c.key.PortA, c.key.PortB) {
+		bit := uint64(1) << at // 0 beyond the last
+		if g.ruled&bit != 0 {
 			continue
 		}
 		spec := &l.specs.all[i]
-		v := k.ask(spec)
+		v := g.ask(spec, dir, b, bit)
+		if v < proto.Certain {
+			v = max(v, g.ask(spec, dir^1, back, bit))
+		}
 		switch v {
 		case proto.No:
-			*word |= bit
+			g.ruled |= bit
 		case proto.NeedMore:
 			unsure = true
 		case proto.Likely:
@@ -232,16 +276,19 @@ func (k *socket) probe(l *lane, slot uint32, c *conversation, carrier proto.Tran
 		k.deafen(l, c)
 	case !unsure:
 		// Nobody recognised this direction; the answer may still tell.
-		k.ruled = [2]uint64{}
+		g.ruled = 0
 	}
 }
 
-// ask probes each direction that has bytes; the better verdict counts.
-func (k *socket) ask(spec *proto.Spec) (v proto.Verdict) {
-	for _, dir := range [2]flow.Dir{k.first, k.first.Reverse()} {
-		if b := k.waiting(dir); len(b) > 0 {
-			v = max(v, spec.Probe(dir, b))
-		}
+// ask probes what waits in a direction, unless the answer is known: who said no to
+// the same bytes before says it again.
+func (g *guess) ask(spec *proto.Spec, dir flow.Dir, b []byte, bit uint64) proto.Verdict {
+	if len(b) == 0 || g.none[dir&1]&bit != 0 {
+		return proto.No
+	}
+	v := spec.Probe(dir, b)
+	if v == proto.No {
+		g.none[dir&1] |= bit
 	}
 	return v
 }
@@ -249,6 +296,7 @@ func (k *socket) ask(spec *proto.Spec) (v proto.Verdict) {
 // deafen gives a conversation up: nobody knows what it says.
 func (k *socket) deafen(l *lane, c *conversation) {
 	c.flags |= deaf
+	k.decided(l)
 	k.drop(l, flow.ToServer)
 	k.drop(l, flow.ToClient)
 }
@@ -265,7 +313,9 @@ func (l *lane) forget(c *conversation) {
 // attach gives what is pending to an analyzer that said yes.
 func (k *socket) attach(l *lane, slot uint32, c *conversation, spec *proto.Spec) {
 	l.takeBack(c, k)
+	k.decided(l)
 	k.spec, k.analyzer = spec, spec.New()
+	k.name = l.specs.names.of(spec)
 	if k.facts == nil {
 		k.facts = &proto.Facts{}
 	}
@@ -315,12 +365,12 @@ func (k *socket) offer(l *lane, slot uint32, c *conversation, dir flow.Dir, b []
 		k.call(l, slot, c, dir, m)
 		return
 	}
-	l.carries(k.spec, m.frame)
 	for len(b) > 0 && k.analyzer != nil && !k.again {
 		used := k.data(l, slot, c, dir, b, m, m)
 		if used == 0 {
 			break
 		}
+		l.carries(int(k.name), m.frame) // a frame that completes nothing is none of it, as in tshark
 		b = b[used:]
 	}
 	k.rest(l, slot, c, dir, b, m)
@@ -329,12 +379,12 @@ func (k *socket) offer(l *lane, slot uint32, c *conversation, dir flow.Dir, b []
 // call offers what is pending until the analyzer uses no more of it.
 func (k *socket) call(l *lane, slot uint32, c *conversation, dir flow.Dir, now mark) {
 	h := k.half[dir]
-	l.carries(k.spec, now.frame)
 	for len(h.pending) > 0 && k.analyzer != nil && !k.again {
 		used := k.data(l, slot, c, dir, h.pending, h.began, now)
 		if used == 0 {
 			break
 		}
+		l.carries(int(k.name), now.frame)
 		h.use(used)
 	}
 	if len(h.pending) == 0 && k.half[dir] == h {
@@ -356,7 +406,7 @@ func (k *socket) rest(l *lane, slot uint32, c *conversation, dir flow.Dir, b []b
 	}
 	if k.again {
 		k.close(l, slot, c, proto.Closed)
-		k.spec, k.analyzer, k.again, k.tries, k.ruled = nil, nil, false, 0, [2]uint64{}
+		k.spec, k.analyzer, k.again, k.tries = nil, nil, false, 0
 		k.seen[dir.Reverse()] = len(k.waiting(dir.Reverse())) > 0
 		if len(k.waiting(dir)) > 0 {
 			k.probe(l, slot, c, proto.TCP)
@@ -409,6 +459,9 @@ func (k *socket) datagram(l *lane, slot uint32, c *conversation, dir flow.Dir, b
 		}
 		k.first = dir
 		k.seen[dir] = true
+		if k.guess != nil {
+			k.guess.none = [2]uint64{}
+		}
 		l.lone = half{pending: b, began: m}
 		k.half = [2]*half{}
 		k.half[dir] = &l.lone
@@ -426,7 +479,7 @@ func (k *socket) datagram(l *lane, slot uint32, c *conversation, dir flow.Dir, b
 		k.half = [2]*half{}
 		return
 	}
-	l.carries(k.spec, m.frame)
+	l.carries(int(k.name), m.frame)
 	k.data(l, slot, c, dir, b, m, m)
 	if k.analyzer == nil {
 		c.flags |= deaf

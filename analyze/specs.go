@@ -63,6 +63,15 @@ func newNames(all []proto.Spec) *names {
 	return n
 }
 
+// of is the number of an analyzer's name; 0 if the analyzer itself counts what its
+// frames carry.
+func (n *names) of(spec *proto.Spec) uint16 {
+	if spec.Counts {
+		return 0
+	}
+	return uint16(n.index[spec.Name])
+}
+
 func newSpecs(all []proto.Spec) *specs {
 	s := &specs{
 		all: all, defs: map[finding.Code]*finding.Def{}, names: newNames(all),

@@ -94,7 +94,7 @@ func (t *table) at(slot uint32) *conversation {
 func (t *table) find(hash uint32, key *flow.Key) uint32 {
 	mask := uint32(len(t.index) - 1)
 	for i := t.home(hash); t.index[i].slot != 0; i = (i + 1) & mask {
-		if t.index[i].hash == hash && t.at(t.index[i].slot).key == *key {
+		if t.index[i].hash == hash && t.at(t.index[i].slot).key.Is(key) {
 			return t.index[i].slot
 		}
 	}

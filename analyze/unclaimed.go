@@ -114,7 +114,7 @@ func (l *lane) claimed(c *conversation) bool {
 	}
 	k := l.sockets[c.socket]
 	if k.analyzer == nil && k.spec != nil {
-		l.carries(k.spec, l.frame.Number)
+		l.carries(int(k.name), l.frame.Number)
 	}
 	return k.analyzer != nil || k.spec != nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
+	"math/bits"
 
 	"netwhy/analyze/flow"
 )
@@ -121,10 +122,11 @@ func key4(k *flow.Key, srcIsA *bool, addrs []byte, proto uint8) {
 	if s > t {
 		s, t = t, s
 	}
+	const mapped = 0xffff << 16 // ::ffff:0:0/96
 	*k = flow.Key{Proto: proto}
-	k.A[10], k.A[11], k.B[10], k.B[11] = 0xff, 0xff, 0xff, 0xff
-	binary.BigEndian.PutUint32(k.A[12:], s)
-	binary.BigEndian.PutUint32(k.B[12:], t)
+	// In one piece: the hash reads them so, and would wait for pieces to be written.
+	binary.LittleEndian.PutUint64(k.A[8:], mapped|uint64(bits.ReverseBytes32(s))<<32)
+	binary.LittleEndian.PutUint64(k.B[8:], mapped|uint64(bits.ReverseBytes32(t))<<32)
 }
 
 // key6 does so for IPv6.

@@ -1,6 +1,9 @@
 package decode
 
-import "iter"
+import (
+	"iter"
+	"math/bits"
+)
 
 // Proto is a protocol of the stack below the application, named as Wireshark
 // names it.
@@ -177,9 +180,11 @@ func (s *Set) Union(o Set) {
 func (s *Set) All() iter.Seq[Proto] {
 	v := *s
 	return func(yield func(Proto) bool) {
-		for p := range Protos {
-			if v.Has(p) && !yield(p) {
-				return
+		for i, w := range v {
+			for ; w != 0; w &= w - 1 {
+				if !yield(Proto(i<<6 + bits.TrailingZeros64(w))) { //nolint:gosec // below 128
+					return
+				}
 			}
 		}
 	}

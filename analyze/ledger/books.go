@@ -31,9 +31,10 @@ type Books struct {
 	rares   pool[rare]
 	tallies pool[tally]
 	queries slab[queries]
-	none    *rare  // what talks without trouble share; never written to
-	noTally *tally // likewise
-	blank   *talk  // of connections without one; never written to
+	worst   slab[conn.Exchange] // of queries
+	none    *rare               // what talks without trouble share; never written to
+	noTally *tally              // likewise
+	blank   *talk               // of connections without one; never written to
 	emit    func(conv uint32, f finding.Finding)
 	sev     map[finding.Code]finding.Severity
 	latest  int64 // time of the latest packet of any conversation
@@ -45,7 +46,8 @@ type Books struct {
 func New(opt Options, emit func(conv uint32, f finding.Finding)) *Books {
 	b := &Books{
 		records: newSlab[record](recordPage), talks: newSlab[talk](talkPage), queries: newSlab[queries](recordPage),
-		emit: emit, sev: map[finding.Code]finding.Severity{}, none: &rare{}, noTally: &tally{},
+		worst: newSlab[conn.Exchange](talkPage),
+		emit:  emit, sev: map[finding.Code]finding.Severity{}, none: &rare{}, noTally: &tally{},
 	}
 	if opt.Diary {
 		b.diaries = make(map[Ref]*diary)
@@ -160,6 +162,10 @@ func (b *Books) forget(r *record, ref Ref) {
 		r.talk = 0
 	}
 	if n := r.queries(); n != 0 {
+		if w := b.queries.at(n).worst; w != 0 {
+			*b.worst.at(w) = conn.Exchange{} // its strings
+			b.worst.put(w)
+		}
 		b.queries.put(n)
 	}
 	b.records.put(uint32(ref))
@@ -179,7 +185,10 @@ func (p *pool[T]) get() *T {
 		*x = zero
 		return x
 	}
-	return new(T)
+	x := new(T)
+	var zero T
+	*x = zero // memory that is read before it is written is had from the system twice
+	return x
 }
 
 func (p *pool[T]) put(x *T) {

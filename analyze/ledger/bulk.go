@@ -34,6 +34,7 @@ type load struct {
 	peakIn at
 	pairs  pairs // round trip repeatst bytes in flight
 	echo   echo
+	hashes [bulkSlots]uint32  // as voice.hashes
 	recent [bulkSlots]imprint // as voice.recent
 	delays [8]uint32          // µs, of overtaken segments
 	late   kept               // of delays
@@ -135,6 +136,7 @@ func (t *talk) grow() *bulk {
 		for d := range t.voice {
 			r := &t.voice[d].rtt
 			copy(t.bulk.dir[d].rtts[:], r.few[:r.kept.n])
+			copy(t.bulk.dir[d].hashes[:], t.voice[d].hashes[:])
 			copy(t.bulk.dir[d].recent[:], t.voice[d].recent[:])
 		}
 	}

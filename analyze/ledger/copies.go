@@ -24,11 +24,11 @@ const (
 	stampBytes = 12
 )
 
-// imprint is a segment that came by, to recognise its copies.
+// imprint is a segment that came by, to recognise its copies: its hash stands apart,
+// since of most nothing else is ever read.
 type imprint struct {
-	at   int64
-	hash uint32
-	ttl  uint8
+	at  int64
+	ttl uint8
 }
 
 // fingerprint mixes what a copy has in common with its original, and what tells a
@@ -75,15 +75,16 @@ func (b *Books) copied(r *record, s *tcp.Segment) bool {
 			return false
 		}
 		t := b.talkOf(r)
-		t.copy(s, d, &imprint{hash: hash, ttl: r.ttl[d], at: r.stop})
+		t.copy(s, d, &imprint{ttl: r.ttl[d], at: r.stop})
 		return true
 	}
 	t := b.talks.at(r.talk)
-	for list := t.prints(d); len(list) > 0; list = list[1:] {
-		p := &list[0]
-		if p.hash != hash {
+	hashes, list := t.prints(d)
+	for i, known := range hashes {
+		if known != hash {
 			continue
 		}
+		p := &list[i]
 		age := s.Time - p.at
 		told := s.IPID != 0 || len(s.Options) >= stampBytes // something tells it from one sent again
 		if age < 0 || age >= copyWindow && (age >= routedWindow || s.TTL >= p.ttl || !told) {
@@ -101,11 +102,13 @@ func (b *Books) copied(r *record, s *tcp.Segment) bool {
 
 // prints are the latest segments of a direction: more of them where many are under
 // way.
-func (t *talk) prints(d flow.Dir) []imprint {
+func (t *talk) prints(d flow.Dir) (hashes []uint32, list []imprint) {
 	if t.bulk != nil {
-		return t.bulk.dir[d].recent[:]
+		l := &t.bulk.dir[d]
+		return l.hashes[:], l.recent[:]
 	}
-	return t.voice[d].recent[:]
+	f := &t.voice[d]
+	return f.hashes[:], f.recent[:]
 }
 
 // doubled reports whether a good part of the connection's frames came twice.
@@ -118,8 +121,10 @@ func (b *Books) doubled(r *record) bool {
 }
 
 func (t *talk) remember(hash uint32, d flow.Dir, ttl uint8, at int64) {
-	f, list := &t.voice[d], t.prints(d)
-	list[int(f.recentAt)%len(list)] = imprint{hash: hash, ttl: ttl, at: at}
+	f := &t.voice[d]
+	hashes, list := t.prints(d)
+	i := int(f.recentAt) & (len(list) - 1) // both lengths are powers of two
+	hashes[i&(len(hashes)-1)], list[i] = hash, imprint{ttl: ttl, at: at}
 	f.recentAt++
 }
 

@@ -4,13 +4,13 @@ import "netwhy/analyze/conn"
 
 // queries sums up the exchanges of a UDP conversation. Nothing but what analyzers
 // say is known of such, and a resolver has a hundred thousand with one lookup each:
-// a talk for each would be the most that a capture costs.
+// a talk for each would be the most that a capture costs. No pointers.
 type queries struct {
 	n, failed uint32
 	lost      int64 // avoidable parts, ns
 	longest   int64 // avoidable parts of the worst
 	parts     conn.Ledger
-	worst     *conn.Exchange // nil: none was worth keeping
+	worst     uint32 // number in Books.worst; 0: none was worth keeping
 }
 
 // asked takes an exchange of a UDP conversation.
@@ -32,22 +32,22 @@ func (b *Books) asked(r *record, e *conn.Exchange) {
 	for p, ns := range e.Ledger.Part {
 		q.parts.Add(conn.Part(p), ns)
 	}
-	if !notable(e, lost) || q.worst != nil && lost <= q.longest {
+	if !notable(e, lost) || q.worst != 0 && lost <= q.longest {
 		return
 	}
 	q.longest = lost
-	if q.worst == nil {
-		q.worst = new(conn.Exchange)
+	if q.worst == 0 {
+		q.worst, _ = b.worst.get()
 	}
-	*q.worst = *e
+	*b.worst.at(q.worst) = *e
 }
 
-// into fills in what exchanges there were.
-func (q *queries) into(sum *conn.Summary) {
+// asks fills in what exchanges there were.
+func (b *Books) asks(q *queries, sum *conn.Summary) {
 	sum.Exchanges, sum.FailedExchanges = q.n, q.failed
 	sum.Score, sum.Parts = q.lost, q.parts
-	if q.worst != nil {
-		w := *q.worst
+	if q.worst != 0 {
+		w := *b.worst.at(q.worst)
 		sum.Worst = &w
 	}
 }

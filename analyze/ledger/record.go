@@ -100,7 +100,9 @@ func (s *slab[T]) get() (uint32, *T) {
 		return n, s.at(n)
 	}
 	if int(s.next/s.page) == len(s.pages) {
-		s.pages = append(s.pages, make([]T, s.page))
+		page := make([]T, s.page)
+		clear(page) // memory that is read before it is written is had from the system twice
+		s.pages = append(s.pages, page)
 	}
 	n := s.next
 	s.next++

@@ -56,7 +56,9 @@ func (t *talk) account(r *record, e *conn.Exchange, told, greeting bool) {
 		y.trips++
 	}
 	for p, ns := range l.Part {
-		y.parts.Add(conn.Part(p), ns)
+		if ns != 0 { // of most parts there is nothing
+			y.parts.Add(conn.Part(p), ns)
+		}
 	}
 	y.kept.add(y.think[:], micros(think))
 	if think >= slowThink && think >= 4*t.roundTrip(r) && e.RespStart != 0 {

@@ -32,7 +32,7 @@ func (b *Books) summary(r *record, why proto.End, sum *conn.Summary) {
 	}
 	if r.flags&flagUDP != 0 {
 		if n := r.queries(); n != 0 {
-			b.queries.at(n).into(sum)
+			b.asks(b.queries.at(n), sum)
 		}
 		if sum.End == "" {
 			sum.End = conn.EndOpen

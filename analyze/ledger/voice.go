@@ -47,7 +47,8 @@ type voice struct {
 	unique uint64
 	ackSum uint64 // bytes that the other side acknowledged
 	rtt    rtt
-	recent [recentSlots]imprint // of its latest segments
+	hashes [recentSlots]uint32  // of its latest segments
+	recent [recentSlots]imprint // and what else is known of these
 }
 
 // harm is what went wrong with one direction.
