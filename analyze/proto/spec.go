@@ -46,7 +46,7 @@ type Spec struct {
 	// New makes the state of one conversation; it is called only after a probe
 	// said yes. For ICMP, IP and Link there is one state for the whole capture,
 	// and dir is always ToServer: who talks to whom is in the Packet.
-	New   func() Analyzer
+	New func() Analyzer
 	// Counts tells that the analyzer counts its frames by Scope.Carries itself: those
 	// that complete a message, as Wireshark does. Else each that brings bytes counts.
 	Counts bool

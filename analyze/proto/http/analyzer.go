@@ -107,10 +107,13 @@ type analyzer struct {
 func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 	a.last = s.Now()
 	a.heard = a.heard || dir == flow.ToClient
-	if cut(s) {
-		s.Carries(name) // tshark waits for no rest then
-	}
 	h := &a.half[dir]
+	if cut(s) { // tshark waits for no rest then
+		s.Carries(name)
+		if h.phase != atHead {
+			s.Carries("data")
+		}
+	}
 	switch h.phase {
 	case atHead:
 		return a.head(s, dir, b), nil

@@ -31,12 +31,15 @@ const (
 	Dropped     finding.Code = "ssh.dropped"
 )
 
+// name is the protocol as Wireshark and the report call it.
+const name = "ssh"
+
 // Spec declares the analyzer.
 func Spec() proto.Spec {
 	server := finding.Metric{Name: "server_version", Text: true, Doc: "software of the server"}
 	client := finding.Metric{Name: "client_version", Text: true, Doc: "software of the client"}
 	return proto.Spec{
-		Name: "ssh", Doc: "Secure Shell, RFC 4253 and RFC 4252",
+		Name: name, Doc: "Secure Shell, RFC 4253 and RFC 4252",
 		Carrier: proto.TCP, Ports: []uint16{22},
 		Probe: func(_ flow.Dir, b []byte) proto.Verdict {
 			const magic = "SSH-"
@@ -51,7 +54,8 @@ func Spec() proto.Spec {
 			}
 			return proto.No
 		},
-		New: func() proto.Analyzer { return &analyzer{} },
+		New:    func() proto.Analyzer { return &analyzer{} },
+		Counts: true,
 		Codes: []finding.Def{
 			{
 				Code: LoginFailed, Severity: finding.Info,
@@ -118,6 +122,7 @@ type analyzer struct {
 // Data takes a banner line, a packet of the key exchange, or encrypted bytes.
 func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 	h := &a.half[dir]
+	s.Carries(name) // tshark shows the beginning of a packet too
 	a.at, a.frame = s.Now(), s.Frame()
 	if a.started == 0 {
 		a.started = s.Now()

@@ -38,8 +38,13 @@ func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 	h := &a.half[dir]
 	if h.skip > 0 {
 		n := min(h.skip, len(b))
-		h.skip -= n
+		if h.skip -= n; h.skip == 0 || cut(s) {
+			counted(s)
+		}
 		return n, nil
+	}
+	if _, frame := s.Began(); frame == s.Frame() {
+		counted(s)
 	}
 	if h.lost && !a.found(h, dir, b) {
 		if probe(dir, b) == proto.NeedMore {
@@ -77,8 +82,25 @@ func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 	if len(b) < headerLen+n {
 		return 0, nil
 	}
+	counted(s)
 	a.record(s, dir, typ, version, b[headerLen:headerLen+n])
 	return headerLen + n, nil
+}
+
+// cut reports whether the frame at hand was cut by the snaplen: tshark waits for no
+// rest then.
+func cut(s *proto.Scope) bool {
+	p := s.Packet()
+	return p != nil && p.Payload < p.End && p.PayloadLen > p.End-p.Payload
+}
+
+// counted counts the frame, as tshark does those in which a record begins or ends.
+// At the port of HTTP it lets HTTP look, which knows nothing of TLS.
+func counted(s *proto.Scope) {
+	const http = 80
+	if s.Server().Port() != http && s.Client().Port() != http {
+		s.Carries(name)
+	}
 }
 
 // found looks for a record at the start of a segment after a gap.

@@ -12,16 +12,20 @@ import (
 // Spec declares the analyzer.
 func Spec() proto.Spec {
 	return proto.Spec{
-		Name: "tls", Doc: "TLS 1.0 to 1.3 (RFC 2246, 4346, 5246, 8446)",
+		Name: name, Doc: "TLS 1.0 to 1.3 (RFC 2246, 4346, 5246, 8446)",
 		Carrier: proto.TCP,
 		Ports:   []uint16{443, 465, 636, 853, 989, 990, 992, 993, 994, 995, 3269, 5061, 8443, 8883},
 		Probe:   probe,
 		New:     func() proto.Analyzer { return newAnalyzer() },
 		Wraps:   true,
+		Counts:  true,
 		Also:    tlsmsg.SchemaNames(),
 		Codes:   handshake.Defs(),
 	}
 }
+
+// name is the protocol as Wireshark and the report call it.
+const name = "tls"
 
 // Sizes of records (RFC 8446, 5.1 and 5.2; RFC 5246, 6.2.3).
 const (
