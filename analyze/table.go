@@ -25,7 +25,7 @@ type conversation struct {
 	flags  uint16
 	falls  uint8     // frames in a row with a lower TTL
 	ttl    [2]uint8  // of the last frame of each direction
-	print  [2]uint32 // fingerprint of the last datagram of each direction; in TCP, with waits: number of the early record
+	print  [2]uint32 // fingerprint of the last datagram of each direction; in TCP the number of the early record, with waits, and what its payload is called, plus 1
 }
 
 const (

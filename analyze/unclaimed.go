@@ -15,9 +15,9 @@ import (
 // port, the EtherType or, where those tell nothing, as data. A lane has one.
 type unclaimed struct {
 	ports *assigned.Ports
-	lists [][]int  // by the table's number: names as names.index has them
+	lists [][]int  // by the table's number, then data and STUN: names as names.index has them
+	data  int      // number of the list that is data alone
 	mptcp int      // name
-	stun  int      // name
 	given []uint64 // frames that were named here, by names: no more is ever taken back
 }
 
@@ -42,7 +42,7 @@ const (
 
 func newUnclaimed(n *names) *unclaimed {
 	u := &unclaimed{
-		ports: assigned.New(), mptcp: n.index[nameMPTCP], stun: n.index[nameSTUN],
+		ports: assigned.New(), mptcp: n.index[nameMPTCP],
 		given: make([]uint64, len(n.list)),
 	}
 	for _, list := range assigned.Names() {
@@ -52,21 +52,23 @@ func newUnclaimed(n *names) *unclaimed {
 		}
 		u.lists = append(u.lists, numbers)
 	}
+	u.data = len(u.lists)
+	u.lists = append(u.lists, []int{int(decode.Data)}, []int{n.index[nameSTUN]})
 	return u
 }
 
-// listed are the names of a payload by its ports.
-func (u *unclaimed) listed(t assigned.Transport, a, b uint16, payload []byte) []int {
-	if n, ok := u.ports.Number(t, a, b, payload); ok {
-		return u.lists[n]
+// listed is the number of the list of names of a payload by its ports; sure tells
+// that any payload between these ports has it.
+func (u *unclaimed) listed(t assigned.Transport, a, b uint16, payload []byte) (n int, sure bool) {
+	n, sure = u.ports.Number(t, a, b, payload)
+	switch {
+	case n != assigned.Unknown:
+		return n, sure
+	case t == assigned.UDP && isSTUN(payload):
+		return u.data + 1, false
 	}
-	if t == assigned.UDP && isSTUN(payload) {
-		return []int{u.stun}
-	}
-	return onlyData[:]
+	return u.data, sure
 }
-
-var onlyData = [1]int{int(decode.Data)} //nolint:gochecknoglobals // constant
 
 // isSTUN recognises STUN on any port by its magic cookie and length (RFC 8489, 5).
 func isSTUN(b []byte) bool {
@@ -75,15 +77,19 @@ func isSTUN(b []byte) bool {
 		int(binary.BigEndian.Uint16(b[2:]))+header == len(b)
 }
 
-// give counts the frame at hand for names.
-func (l *lane) give(list []int) {
-	for _, i := range list {
-		if i < int(decode.Protos) && l.pkt.Protos.Has(decode.Proto(i)) {
-			continue // the decoder has counted it
-		}
-		l.d.carry(i, l.frame.Number)
-		l.unclaimed.given[i]++
+// give counts the frame at hand for the names of a list.
+func (l *lane) give(list int) {
+	for _, i := range l.unclaimed.lists[list] {
+		l.giveOne(i)
 	}
+}
+
+func (l *lane) giveOne(name int) {
+	if name < int(decode.Protos) && l.pkt.Protos.Has(decode.Proto(name)) {
+		return // the decoder has counted it
+	}
+	l.d.carry(name, l.frame.Number)
+	l.unclaimed.given[name]++
 }
 
 // nameSegment counts a segment whose payload nobody reads. As in Wireshark, bytes
@@ -93,7 +99,14 @@ func (l *lane) nameSegment(c *conversation, payload []byte, m tcp.Marks) {
 	if l.claimed(c) || m&(tcp.Again|tcp.OutOfOrder) != 0 || l.pkt.Flags&tcp.FlagRST != 0 {
 		return
 	}
-	l.give(l.unclaimed.listed(assigned.TCP, l.pkt.SrcPort, l.pkt.DstPort, payload))
+	n := int(c.print[flow.ToClient]) - 1
+	if n < 0 {
+		var sure bool
+		if n, sure = l.unclaimed.listed(assigned.TCP, l.pkt.SrcPort, l.pkt.DstPort, payload); sure {
+			c.print[flow.ToClient] = uint32(n + 1) //nolint:gosec // some hundred lists
+		}
+	}
+	l.give(n)
 }
 
 // nameDatagram does so for a datagram.
@@ -102,7 +115,8 @@ func (l *lane) nameDatagram(c *conversation) {
 		return
 	}
 	if b := l.pkt.Data(l.raw); len(b) > 0 {
-		l.give(l.unclaimed.listed(assigned.UDP, l.pkt.SrcPort, l.pkt.DstPort, b))
+		n, _ := l.unclaimed.listed(assigned.UDP, l.pkt.SrcPort, l.pkt.DstPort, b)
+		l.give(n)
 	}
 }
 
@@ -138,7 +152,8 @@ func (l *lane) takeBack(c *conversation, k *socket) {
 		if frames == 0 {
 			continue
 		}
-		for _, i := range l.unclaimed.listed(assigned.TCP, c.key.PortA, c.key.PortB, k.waiting(flow.Dir(dir))) {
+		list, _ := l.unclaimed.listed(assigned.TCP, c.key.PortA, c.key.PortB, k.waiting(flow.Dir(dir)))
+		for _, i := range l.unclaimed.lists[list] {
 			n := min(uint64(frames), l.unclaimed.given[i])
 			l.d.carried[i] -= n // what the other deltas have is greater
 			l.unclaimed.given[i] -= n
@@ -153,14 +168,14 @@ func (l *lane) nameQuote() {
 	if len(b) == 0 {
 		return
 	}
+	n := l.unclaimed.data
 	switch q.Proto {
 	case flow.TCP:
-		l.give(l.unclaimed.listed(assigned.TCP, q.Key.PortA, q.Key.PortB, b))
+		n, _ = l.unclaimed.listed(assigned.TCP, q.Key.PortA, q.Key.PortB, b)
 	case flow.UDP:
-		l.give(l.unclaimed.listed(assigned.UDP, q.Key.PortA, q.Key.PortB, b))
-	default:
-		l.give(onlyData[:])
+		n, _ = l.unclaimed.listed(assigned.UDP, q.Key.PortA, q.Key.PortB, b)
 	}
+	l.give(n)
 }
 
 // nameMessage counts a frame that is known by its EtherType only.
@@ -169,7 +184,7 @@ func (l *lane) nameMessage(carrier proto.Transport, number uint16) {
 		return
 	}
 	if name := decode.EtherTypeName(number); name != "" {
-		l.give([]int{l.specs.names.index[name]})
+		l.giveOne(l.specs.names.index[name])
 	}
 }
 

@@ -67,32 +67,39 @@ func Names() []string {
 	return list
 }
 
+// Unknown is the number of what no port tells.
+const Unknown = -1
+
 // Number finds out what a payload is by the ports it went between: the lower one
-// says first, as in Wireshark. The number is that of Names.
-func (p *Ports) Number(t Transport, a, b uint16, payload []byte) (int, bool) {
+// says first, as in Wireshark. The number is that of Names, or Unknown. sure tells
+// that any payload would have it.
+func (p *Ports) Number(t Transport, a, b uint16, payload []byte) (n int, sure bool) {
 	if a > b {
 		a, b = b, a
 	}
-	if n, ok := p.one(t, a, payload); ok {
-		return n, true
+	n, sure = p.one(t, a, payload)
+	if n != Unknown {
+		return n, sure
 	}
-	return p.one(t, b, payload)
+	n, other := p.one(t, b, payload)
+	return n, sure && other
 }
 
-func (p *Ports) one(t Transport, port uint16, payload []byte) (int, bool) {
+func (p *Ports) one(t Transport, port uint16, payload []byte) (n int, sure bool) {
 	s := &p.of[t]
 	word := s.known[port>>6]
 	if word>>(port&63)&1 == 0 {
-		return 0, false
+		return Unknown, true
 	}
-	i := int(s.entry[int(s.below[port>>6])+bits.OnesCount64(word&(1<<(port&63)-1))])
-	if c := tableOf(t)[i].check; c != always && !c.passes(payload) {
-		return 0, false
+	n = int(s.entry[int(s.below[port>>6])+bits.OnesCount64(word&(1<<(port&63)-1))])
+	c := tableOf(t)[n].check
+	if c != always && !c.passes(payload) {
+		return Unknown, false
 	}
 	if t == UDP {
-		i += len(tcp)
+		n += len(tcp)
 	}
-	return i, true
+	return n, c == always
 }
 
 func tableOf(t Transport) []entry {
