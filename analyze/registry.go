@@ -46,6 +46,7 @@ import (
 	"netwhy/analyze/proto/radius"
 	"netwhy/analyze/proto/rdp"
 	"netwhy/analyze/proto/redis"
+	"netwhy/analyze/proto/rfb"
 	"netwhy/analyze/proto/rip"
 	"netwhy/analyze/proto/rpc"
 	"netwhy/analyze/proto/rtp"
@@ -126,6 +127,7 @@ func Protocols() []proto.Spec {
 		radius.Spec(),
 		rdp.Spec(),
 		redis.Spec(),
+		rfb.Spec(),
 		rip.NG(),
 		rip.Spec(),
 		rpc.Spec(),
@@ -145,6 +147,7 @@ func Protocols() []proto.Spec {
 		syslog.TCP(),
 		tds.Spec(),
 		telnet.Spec(),
+		telnet.Plain(),
 		tftp.Spec(),
 		tls.Spec(),
 		tns.Spec(),

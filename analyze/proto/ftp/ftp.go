@@ -69,8 +69,8 @@ func probe(dir flow.Dir, b []byte) proto.Verdict {
 				return proto.NeedMore
 			}
 			return proto.No
-		case bytes.Contains(bytes.ToUpper(b[:min(len(b), 256)]), []byte("FTP")):
-			return proto.Likely
+		case bytes.Contains(bytes.ToUpper(b[:min(len(b), 256)]), []byte("FTP")), b[0] != '2' && b[0] != '1':
+			return proto.Likely // a server that turns the client away says no more
 		}
 		return proto.NeedMore
 	}

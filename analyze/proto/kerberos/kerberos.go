@@ -38,7 +38,7 @@ func Spec() proto.Spec {
 	s.Codes = []finding.Def{
 		{
 			Code: LoginFailed, Severity: finding.Notice,
-			Doc:     "The key distribution center refused a login: no such principal (6), pre-authentication failed (24: wrong password), revoked or locked (18), expired (23).",
+			Doc:     "The key distribution center refused a login: no such principal (6), not at this time or from this host (12), pre-authentication failed (24: wrong password), revoked or locked (18), expired (23).",
 			Metrics: []finding.Metric{code, name, {Name: "user", Text: true, Doc: "principal of the request"}, {Name: "attempts", Merge: finding.Sum, Doc: "refusals"}},
 		},
 		{
@@ -206,11 +206,11 @@ func (k *kdc) message(s *proto.Scope, b []byte, total int) {
 }
 
 func (k *kdc) fails(s *proto.Scope, m message, total int) {
-	const preauthRequired, tooBig = 25, 52
+	const policy, preauthRequired, tooBig = 12, 25, 52
 	r, _, _ := k.book.Answer(s, 0, name(m.code), m.code != preauthRequired && m.code != tooBig, total)
 	switch m.code {
 	case preauthRequired, tooBig:
-	case 6, 18, 23, 24:
+	case 6, policy, 18, 23, 24:
 		if r.Label == "TGS-REQ" {
 			s.Report(Error, finding.Num(m.code), finding.Text(name(m.code)), finding.Num(1))
 			return

@@ -18,6 +18,7 @@ const (
 	Unintroduced finding.Code = "mqtt.no-connect"
 	Disconnected finding.Code = "mqtt.disconnected"
 	Failed       finding.Code = "mqtt.request-failed"
+	Broken       finding.Code = "mqtt.protocol-broken"
 )
 
 // Spec declares the analyzer.
@@ -39,6 +40,11 @@ func Spec() proto.Spec {
 				Code: Unintroduced, Severity: finding.Notice,
 				Doc:     "Something else came first than CONNECT or its answer, at the beginning of the connection: the other end must close it (MQTT 3.1.1, 3.1 and 3.2).",
 				Metrics: []finding.Metric{{Name: "packet", Text: true, Doc: "what was sent"}, {Name: "by_server", Merge: finding.Max, Doc: "1 when the broker sent it"}},
+			},
+			{
+				Code: Broken, Severity: finding.Notice,
+				Doc:     "One end breaks the protocol in a way after which the other must close the connection: a second CONNECT, a reserved type or quality of service, an answer that nobody asked for (MQTT 3.1.1, 3.1 and 4.8).",
+				Metrics: []finding.Metric{{Name: "what", Text: true, Doc: "what was sent"}, {Name: "by_server", Merge: finding.Max, Doc: "1 when the broker sent it"}},
 			},
 			{
 				Code: Disconnected, Severity: finding.Notice,
@@ -121,6 +127,7 @@ type analyzer struct {
 	introduced bool
 	welcomed   bool
 	told       bool
+	lost       bool // there was a gap
 	id         string
 	version    byte
 }
@@ -155,11 +162,15 @@ func (a *analyzer) message(s *proto.Scope, dir flow.Dir, b []byte, total int) {
 	v, t := b[head:], b[0]>>4
 	if dir == flow.ToServer {
 		switch {
+		case t == connect && a.introduced:
+			s.Report(Broken, finding.Text("a second CONNECT"), finding.Num(0))
 		case t == connect:
 			a.connect(s, v, total)
 		case !a.introduced && !a.told:
 			a.told = true
 			s.Report(Unintroduced, finding.Text(typeName(t)), finding.Num(0))
+		case t == 0 || t == publish && b[0]>>1&3 == 3:
+			s.Report(Broken, finding.Text(broken(t)), finding.Num(0))
 		case t == subscribe && len(v) >= 2:
 			a.book.Queue(s, id(suback, v), "SUBSCRIBE", total)
 		case t == pingreq:
@@ -189,7 +200,10 @@ func (a *analyzer) message(s *proto.Scope, dir flow.Dir, b []byte, total int) {
 			code = v[len(v)-1]
 		}
 		if len(v) >= 2 {
-			a.book.Answer(s, id(t, v), strconv.Itoa(int(code)), code >= 0x80, total)
+			_, _, asked := a.book.Answer(s, id(t, v), strconv.Itoa(int(code)), code >= 0x80, total)
+			if !asked && t == suback && !a.lost {
+				s.Report(Broken, finding.Text("SUBACK without SUBSCRIBE"), finding.Num(1))
+			}
 		}
 		if code >= 0x80 {
 			s.Report(Failed, finding.Text(typeName(t)), finding.Num(code), finding.Text(reason(code)), finding.Num(1))
@@ -201,6 +215,13 @@ func (a *analyzer) message(s *proto.Scope, dir flow.Dir, b []byte, total int) {
 			s.Report(Disconnected, finding.Num(v[0]), finding.Text(reason(v[0])))
 		}
 	}
+}
+
+func broken(t byte) string {
+	if t == 0 {
+		return "a packet of the reserved type 0"
+	}
+	return "PUBLISH with quality of service 3"
 }
 
 func be(v []byte) uint16 {
@@ -289,7 +310,7 @@ func reason(code byte) string {
 
 // Gap implements proto.Analyzer: behind a gap nobody knows where packets begin.
 func (a *analyzer) Gap(s *proto.Scope, dir flow.Dir, n int) error {
-	a.told = true // the introduction may be in the gap
+	a.told, a.lost = true, true // the introduction may be in the gap
 	return a.Reader.Gap(s, dir, n)
 }
 

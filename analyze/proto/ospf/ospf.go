@@ -241,8 +241,7 @@ func (h *hello) differs(o *hello) (field, x, y string) {
 	case h.key != o.key && h.auth == authSimple:
 		field, x, y = "password", strconv.Itoa(length(h.key))+" bytes", strconv.Itoa(length(o.key))+" bytes"
 	case h.key != o.key:
-		field = "key id"
-		x, y = num(uint32(h.key), uint32(o.key))
+		field, x, y = "key id", strconv.FormatUint(h.key, 10), strconv.FormatUint(o.key, 10)
 	}
 	return field, x, y
 }

@@ -73,6 +73,8 @@ func probe(dir flow.Dir, b []byte) proto.Verdict {
 			return proto.Certain
 		case bytes.Contains(upper, []byte("FTP")):
 			return proto.No
+		case b[0] != '2':
+			return proto.Likely // a server that turns the client away may say no more
 		}
 		return proto.NeedMore // the client's EHLO will tell
 	}

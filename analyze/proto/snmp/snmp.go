@@ -4,6 +4,7 @@
 package snmp
 
 import (
+	"bytes"
 	"strconv"
 
 	"netwhy/analyze/finding"
@@ -18,6 +19,8 @@ const (
 	Error    finding.Code = "snmp.error"
 	NoAnswer finding.Code = "snmp.no-answer"
 	Trap     finding.Code = "snmp.trap"
+	Rejected finding.Code = "snmp.rejected"
+	Guessing finding.Code = "snmp.communities"
 )
 
 // Spec declares the analyzer.
@@ -48,7 +51,24 @@ func Spec() proto.Spec {
 			{
 				Code: Trap, Severity: finding.Info,
 				Doc:     "A device reported an event of its own (RFC 3416, 4.2.6).",
-				Metrics: []finding.Metric{{Name: "traps", Merge: finding.Sum, Doc: "traps and informs"}},
+				Metrics: []finding.Metric{{Name: "traps", Merge: finding.Sum, Doc: "traps and informs"}, {Name: "kind", Text: true, Doc: "of version 1: link down, authentication failure ...; empty: another, or not read"}},
+			},
+			{
+				Code: Rejected, Severity: finding.Notice,
+				Doc: "The agent's security model refused a message of version 3: unknown user, wrong password, level of security (RFC 3414, 3.2). That it tells its engine and its clock is the normal course.",
+				Metrics: []finding.Metric{
+					{Name: "reason", Text: true, Doc: "counter that the report names"},
+					{Name: "user", Text: true, Doc: "of the message"},
+					{Name: "times", Merge: finding.Sum, Doc: "refusals"},
+				},
+			},
+			{
+				Code: Guessing, Severity: finding.Notice,
+				Doc: "One client tried five different communities or more at an agent.",
+				Metrics: []finding.Metric{
+					{Name: "communities", Merge: finding.Sum, Doc: "different ones; at most 64 are told apart in a conversation"},
+					{Name: "answered", Merge: finding.Sum, Doc: "requests that were answered"},
+				},
 			},
 		},
 	}
@@ -68,6 +88,9 @@ type message struct {
 	pdu     byte
 	id      uint64
 	status  int64
+	name    []byte // community, or user of version 3
+	refused byte   // counter of the security model that a report names (RFC 3414, 5)
+	generic int64  // trap of version 1
 }
 
 // parse reads as far as the error status; datagrams that were cut are read too.
@@ -89,9 +112,13 @@ func parse(b []byte) (m message, ok bool) {
 		id, _, ok := ber.Want(body, ber.Integer)
 		m.id = ber.Uint(id)
 		m.pdu = version3
+		if ok {
+			_, rest, _ = ber.Want(rest, ber.Sequence)
+			m.secured(rest)
+		}
 		return m, ok
 	}
-	_, rest, ok = ber.Want(rest, ber.OctetString)
+	m.name, rest, ok = ber.Want(rest, ber.OctetString)
 	if !ok {
 		return m, false
 	}
@@ -101,6 +128,7 @@ func parse(b []byte) (m message, ok bool) {
 	}
 	m.pdu = p.Tag
 	if p.Tag == trap1 {
+		m.generic = genericTrap(p.Body)
 		return m, true
 	}
 	id, rest, ok := ber.Want(p.Body, ber.Integer)
@@ -110,6 +138,77 @@ func parse(b []byte) (m message, ok bool) {
 	status, _, ok := ber.Want(rest, ber.Integer)
 	m.id, m.status = ber.Uint(id), ber.Int(status)
 	return m, ok
+}
+
+// secured reads what RFC 3414 puts before the data, and the report behind it if that
+// is in clear.
+func (m *message) secured(b []byte) {
+	params, rest, ok := ber.Want(b, ber.OctetString)
+	if !ok {
+		return
+	}
+	if in, _, ok := ber.Want(params, ber.Sequence); ok {
+		_, in, _ = ber.Want(in, ber.OctetString) // engine
+		_, in, _ = ber.Want(in, ber.Integer)     // boots
+		_, in, _ = ber.Want(in, ber.Integer)     // time
+		m.name, _, _ = ber.Want(in, ber.OctetString)
+	}
+	scoped, _, ok := ber.Want(rest, ber.Sequence)
+	if !ok {
+		return
+	}
+	_, scoped, _ = ber.Want(scoped, ber.OctetString)
+	_, scoped, ok = ber.Want(scoped, ber.OctetString)
+	if !ok {
+		return
+	}
+	if p, _, ok := ber.Head(scoped); ok && p.Tag == report {
+		usmStats := []byte{0x2b, 6, 1, 6, 3, 15, 1, 1} // 1.3.6.1.6.3.15.1.1
+		if i := bytes.Index(p.Body, usmStats); i >= 0 && i+len(usmStats) < len(p.Body) {
+			m.refused = p.Body[i+len(usmStats)]
+		}
+	}
+}
+
+// genericTrap reads the kind of a trap (RFC 1157, 4.1.6), -1 where it cannot.
+func genericTrap(b []byte) int64 {
+	const networkAddress = 0x40
+	_, b, ok := ber.Want(b, 6) // enterprise
+	if !ok {
+		return -1
+	}
+	if _, b, ok = ber.Want(b, networkAddress); !ok {
+		return -1
+	}
+	n, _, ok := ber.Want(b, ber.Integer)
+	if !ok {
+		return -1
+	}
+	return ber.Int(n)
+}
+
+func trapName(n int64) string {
+	names := [...]string{"cold start", "warm start", "link down", "link up", "authentication failure", "EGP neighbour lost"}
+	if n >= 0 && int(n) < len(names) {
+		return names[n]
+	}
+	return ""
+}
+
+// refusal names counters of the security model that tell a refusal; those of the
+// clock (2) and of the engine (4) are how a manager learns both.
+func refusal(n byte) string {
+	switch n {
+	case 1:
+		return "security level not supported"
+	case 3:
+		return "unknown user"
+	case 5:
+		return "wrong authentication password"
+	case 6:
+		return "wrong privacy password"
+	}
+	return ""
 }
 
 func probe(_ flow.Dir, b []byte) proto.Verdict {
@@ -123,6 +222,7 @@ type analyzer struct {
 	book     ask.Book
 	answered uint64
 	version  string
+	names    map[string]struct{} // communities
 }
 
 // Data takes one message.
@@ -138,12 +238,16 @@ func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 	a.version = [...]string{"1", "2c", "", "3"}[m.version]
 	switch m.pdu {
 	case get, getNext, bulk, set:
+		a.community(m.name)
 		a.book.Ask(s, m.id, verb(m.pdu), len(b))
 	case version3:
 		if dir == flow.ToServer {
 			a.book.Ask(s, m.id, "encrypted or v3", len(b))
 		} else if _, _, ok := a.book.Answer(s, m.id, "", false, len(b)); ok {
 			a.answered++
+		}
+		if reason := refusal(m.refused); reason != "" {
+			s.Report(Rejected, finding.Text(reason), finding.Text(ask.Clip(m.name)), finding.Num(1))
 		}
 	case response, report:
 		if _, _, ok := a.book.Answer(s, m.id, status(m.status), m.status != 0 && m.status != noSuchName, len(b)); ok {
@@ -153,9 +257,29 @@ func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 			s.Report(Error, finding.Text(status(m.status)), finding.Num(1))
 		}
 	case trap1, trap2, inform:
-		s.Report(Trap, finding.Num(1))
+		kind := ""
+		if m.pdu == trap1 {
+			kind = trapName(m.generic)
+		}
+		s.Report(Trap, finding.Num(1), finding.Text(kind))
 	}
 	return len(b), nil
+}
+
+const (
+	maxNames = 64
+	// A manager has one community for an agent, one to read and one to write.
+	manyNames = 5
+)
+
+func (a *analyzer) community(name []byte) {
+	if _, known := a.names[string(name)]; known || len(a.names) >= maxNames {
+		return
+	}
+	if a.names == nil {
+		a.names = map[string]struct{}{}
+	}
+	a.names[string(name)] = struct{}{}
 }
 
 func verb(pdu byte) string {
@@ -189,6 +313,9 @@ func (*analyzer) Gap(*proto.Scope, flow.Dir, int) error { return nil }
 
 // End tells what has no answer.
 func (a *analyzer) End(s *proto.Scope, _ proto.End) {
+	if len(a.names) >= manyNames {
+		s.Report(Guessing, finding.Num(len(a.names)), finding.Num(a.answered))
+	}
 	a.book.GiveUp(s, patience, func(at *proto.Scope, _ *ask.Request, _ int64) {
 		at.Report(NoAnswer, finding.Num(1), finding.Num(a.answered), finding.Text(a.version))
 	})

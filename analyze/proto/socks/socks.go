@@ -3,6 +3,7 @@
 package socks
 
 import (
+	"bytes"
 	"encoding/binary"
 	"net/netip"
 	"strconv"
@@ -23,13 +24,15 @@ const (
 // Spec declares the analyzer.
 func Spec() proto.Spec {
 	return proto.Spec{
-		Name: "socks", Doc: "SOCKS 5, RFC 1928",
+		Name: "socks", Doc: "SOCKS 4 and 5, RFC 1928",
 		Carrier: proto.TCP, Ports: []uint16{1080},
 		Probe: func(dir flow.Dir, b []byte) proto.Verdict {
 			if dir == flow.ToClient {
 				return proto.NeedMore
 			}
 			switch {
+			case len(b) > 0 && b[0] == 4:
+				return probe4(b)
 			case len(b) == 0 || b[0] != 5:
 				return proto.No
 			case len(b) < 3:
@@ -69,6 +72,8 @@ const (
 	methods phase = iota
 	password
 	request
+	version4
+	answered4
 )
 
 type analyzer struct {
@@ -91,6 +96,9 @@ func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 func (a *analyzer) client(s *proto.Scope, b []byte) int {
 	switch a.phase {
 	case methods:
+		if b[0] == 4 {
+			return a.client4(s, b)
+		}
 		if len(b) < 2 || len(b) < 2+int(b[1]) {
 			return 0
 		}
@@ -105,6 +113,8 @@ func (a *analyzer) client(s *proto.Scope, b []byte) int {
 		}
 		a.user = ask.Clip(b[2:n])
 		return n + 1 + int(b[n])
+	case version4, answered4:
+		return len(b)
 	case request:
 	}
 	target, n := address(b)
@@ -122,6 +132,10 @@ func (a *analyzer) server(s *proto.Scope, b []byte) (int, error) {
 	}
 	const none, userPassword = 0xff, 2
 	switch a.phase {
+	case answered4:
+		return len(b), nil
+	case version4:
+		return a.server4(s, b), nil
 	case methods:
 		a.phase = request
 		switch b[1] {
@@ -154,6 +168,84 @@ func (a *analyzer) server(s *proto.Scope, b []byte) (int, error) {
 		s.Report(Refused, finding.Text(reason(b[1])), finding.Text(a.target), finding.Num(b[1]))
 	}
 	return n, nil
+}
+
+// head4 is the length of a request of version 4 without its texts: version, command,
+// port, address (Koblas; for 4A with the name of the host behind the user's).
+const head4 = 8
+
+// texts4 are the user's name and, where the address is none, the host's.
+func texts4(b []byte) (host string, n int) {
+	user := bytes.IndexByte(b[head4:], 0)
+	if user < 0 {
+		return "", 0
+	}
+	n = head4 + user + 1
+	if b[4] != 0 || b[5] != 0 || b[6] != 0 || b[7] == 0 {
+		return netip.AddrFrom4([4]byte(b[4:8])).String(), n
+	}
+	name := bytes.IndexByte(b[n:], 0)
+	if name < 0 {
+		return "", 0
+	}
+	return ask.Clip(b[n : n+name]), n + name + 1
+}
+
+// probe4 wants a request that is there to its last byte.
+func probe4(b []byte) proto.Verdict {
+	const connect, bind = 1, 2
+	if len(b) > 1 && b[1] != connect && b[1] != bind {
+		return proto.No
+	}
+	if len(b) <= head4 {
+		return proto.NeedMore
+	}
+	if _, n := texts4(b); n == len(b) {
+		return proto.Likely
+	}
+	return proto.No
+}
+
+func (a *analyzer) client4(s *proto.Scope, b []byte) int {
+	if len(b) <= head4 {
+		return 0
+	}
+	host, n := texts4(b)
+	if n > 0 {
+		a.phase = version4
+		a.target = host + ":" + strconv.Itoa(int(binary.BigEndian.Uint16(b[2:])))
+		s.Attr("socks.target", a.target)
+		a.book.Queue(s, 0, "CONNECT "+a.target, n)
+	}
+	return n
+}
+
+func (a *analyzer) server4(s *proto.Scope, b []byte) int {
+	const granted, rejected, noIdent, wrongIdent = 0x5a, 0x5b, 0x5c, 0x5d
+	if len(b) < head4 {
+		return 0
+	}
+	reason := ""
+	switch b[1] {
+	case granted:
+		reason = "ok"
+	case rejected:
+		reason = "rejected or failed"
+	case noIdent:
+		reason = "cannot ask the client's identd"
+	case wrongIdent:
+		reason = "identd names another user"
+	default:
+		reason = strconv.Itoa(int(b[1]))
+	}
+	a.book.Answer(s, 0, reason, b[1] != granted, head4)
+	a.phase = answered4
+	if b[1] == granted {
+		s.Become()
+	} else {
+		s.Report(Refused, finding.Text(reason), finding.Text(a.target), finding.Num(b[1]))
+	}
+	return head4
 }
 
 // address reads version, command, reserved, and an address (RFC 1928, 4 to 6).

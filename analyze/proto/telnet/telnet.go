@@ -52,6 +52,30 @@ func Spec() proto.Spec {
 	}
 }
 
+// Plain declares the same without negotiation: a session that greets with a prompt.
+func Plain() proto.Spec {
+	return proto.Spec{
+		Name: "telnet", Doc: "Telnet without negotiation, told by its prompt",
+		Carrier: proto.TCP, Ports: []uint16{23}, Weak: true,
+		Probe: func(dir flow.Dir, b []byte) proto.Verdict {
+			const most = 512
+			if dir == flow.ToServer {
+				return proto.NeedMore
+			}
+			for _, prompt := range [...]string{"login:", "Login:", "sername:", "assword:"} {
+				if bytes.Contains(b, []byte(prompt)) {
+					return proto.Likely
+				}
+			}
+			if len(b) >= most {
+				return proto.No
+			}
+			return proto.NeedMore
+		},
+		New: func() proto.Analyzer { return &analyzer{} },
+	}
+}
+
 type analyzer struct{ told bool }
 
 // Data takes what is there; nothing has to be kept.
