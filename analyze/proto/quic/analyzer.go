@@ -52,6 +52,7 @@ type analyzer struct {
 	failure       string
 	clientPackets int // until the first answer
 	clientLast    int64
+	early         int // 0-RTT packets
 	spin          [2]spin
 }
 
@@ -118,6 +119,8 @@ func (a *analyzer) packet(s *proto.Scope, dir flow.Dir, b []byte, datagram bool)
 		a.oneSided = a.oneSided || a.sender(dir) == 0 && a.answer.Frame == 0
 	case zeroRTT:
 		s.Attr("quic.early_data", "yes")
+		a.early++
+		a.sealedEarly(s, &p)
 	}
 	a.note(s, a.sender(dir), datagram)
 	return p.size
@@ -389,6 +392,9 @@ func (a *analyzer) End(s *proto.Scope, _ proto.End) {
 		if rtt, ok := a.spin[from].median(); ok {
 			s.Attr(name, strconv.FormatFloat(float64(rtt)/ms, 'f', 1, 64))
 		}
+	}
+	if a.early > 0 {
+		s.Attr("quic.early_data.packets", strconv.Itoa(a.early))
 	}
 	if a.secure != nil && a.secure.h3 != nil {
 		a.secure.h3.end(s, max(s.Now(), a.last.At), a.closed)

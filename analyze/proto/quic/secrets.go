@@ -15,6 +15,7 @@ const (
 	labelServerHandshake = "SERVER_HANDSHAKE_TRAFFIC_SECRET"
 	labelClientTraffic   = "CLIENT_TRAFFIC_SECRET_0"
 	labelServerTraffic   = "SERVER_TRAFFIC_SECRET_0"
+	labelEarlyTraffic    = "CLIENT_EARLY_TRAFFIC_SECRET"
 )
 
 // maxFailed bounds the packets that are tried in vain: the secrets are others'.
@@ -23,6 +24,7 @@ const maxFailed = 64
 // secure is what the secrets of a key log open.
 type secure struct {
 	suite     suite
+	early     *keys    // of 0-RTT packets
 	handshake [2]*keys // by sender
 	largest   [2]uint64
 	crypto    [2]stream // of Handshake packets
@@ -55,8 +57,12 @@ func (a *analyzer) unlock(s *proto.Scope) {
 	if !ok {
 		return
 	}
-	x := &secure{suite: c}
-	found := false
+	x := a.secure
+	found := x != nil
+	if !found {
+		x = &secure{}
+	}
+	x.suite = c
 	for from, labels := range [2][2]string{{labelClientHandshake, labelClientTraffic}, {labelServerHandshake, labelServerTraffic}} {
 		x.handshake[from] = c.keys(a.version, s.Secret(h.Client.Random[:], labels[0]))
 		t := &x.data[from]
@@ -68,6 +74,51 @@ func (a *analyzer) unlock(s *proto.Scope) {
 	if found {
 		a.secure = x
 	}
+}
+
+// sealedEarly opens a 0-RTT packet (RFC 9000, 17.2.3). The suite is that of the session
+// resumed: which one, the length of the secret tells, and whether the packet opens.
+func (a *analyzer) sealedEarly(s *proto.Scope, p *long) {
+	h := &a.session
+	if h.Client == nil || a.secure != nil && a.secure.failed >= maxFailed {
+		return // the ClientHello comes before, in the same datagram as a rule
+	}
+	if a.secure != nil && a.secure.early != nil {
+		a.openEarly(s, a.secure.early, p)
+		return
+	}
+	secret := s.Secret(h.Client.Random[:], labelEarlyTraffic)
+	if secret == nil {
+		return
+	}
+	if a.secure == nil {
+		a.secure = &secure{}
+	}
+	for _, id := range [...]uint16{0x1301, 0x1302, 0x1303} {
+		c, _ := suiteOf(id)
+		if c.hash().Size() != len(secret) {
+			continue
+		}
+		if k := c.keys(a.version, secret); k != nil && a.openEarly(s, k, p) {
+			a.secure.early = k
+			return
+		}
+	}
+}
+
+// openEarly reads a 0-RTT packet; its number is of the same space as those of data.
+func (a *analyzer) openEarly(s *proto.Scope, k *keys, p *long) bool {
+	x := a.secure
+	t := &x.data[0]
+	o, head, ok := k.peek(p.whole, p.pn, t.largest)
+	if !ok || !k.open(&o, p.whole, head) {
+		x.failed++
+		return false
+	}
+	t.largest = max(t.largest, o.number)
+	s.Attr("tls.decrypted", "yes")
+	a.inside(s, 0, o.frames, &x.late[0])
+	return true
 }
 
 // sealedHandshake opens a Handshake packet (RFC 9000, 17.2.4).

@@ -11,6 +11,7 @@ const (
 	HandshakeCut       finding.Code = "tls.handshake-cut"
 	HandshakeSlow      finding.Code = "tls.handshake-slow"
 	HelloRetry         finding.Code = "tls.hello-retry"
+	EarlyDataRefused   finding.Code = "tls.early-data-refused"
 	NotTLS             finding.Code = "tls.not-tls-answer"
 	OldVersion         finding.Code = "tls.old-version"
 	WeakCipher         finding.Code = "tls.weak-cipher"
@@ -112,6 +113,10 @@ func Defs() []finding.Def {
 		{
 			Code: HelloRetry, Severity: finding.Info, Metrics: []finding.Metric{sni, {Name: "group", Doc: "key exchange group that the server wants"}},
 			Doc: "The server asked for another ClientHello (RFC 8446, 4.1.4): the client guessed the wrong group. It costs one round trip.",
+		},
+		{
+			Code: EarlyDataRefused, Severity: finding.Info, Metrics: []finding.Metric{sni, {Name: "reason", Text: true, Doc: "what the server's answer says of it"}},
+			Doc: "The client sent data with its first message (0-RTT; RFC 8446, 2.3; RFC 9001, 4.6) and the server did not take it: it has to be sent again after the handshake, and the round trip that it should save is spent. Normal after a restart of the server, or once a ticket is too old; with each connection, the servers behind one address do not share their keys for tickets. Seen in the ServerHello; with a key log also in what follows.",
 		},
 		{
 			Code: NotTLS, Severity: finding.Warning, Metrics: []finding.Metric{sni, {Name: "first_bytes", Text: true, Doc: "what came instead"}},

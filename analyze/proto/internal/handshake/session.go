@@ -51,6 +51,7 @@ type Session struct {
 	serverEncrypted bool // TLS 1.3: encrypted messages of the server
 	answered        bool
 	oneSided        bool // the client went on although no answer was seen
+	earlyKnown      bool // what became of early data
 	exchanged       bool
 }
 
@@ -94,8 +95,8 @@ func (h *Session) Message(s *proto.Scope, dir flow.Dir, typ uint8, body []byte, 
 			Status(s, h.SNI(), der, true)
 		}
 	case tlsmsg.TypeEncryptedExtensions:
-		if alpn, ok := tlsmsg.EncryptedALPN(body); ok && len(alpn) > 0 {
-			s.Attr("tls.alpn", s.Word(alpn))
+		if x, ok := tlsmsg.ParseEncryptedExtensions(body); ok {
+			h.granted(s, &x)
 		}
 	}
 	if !h.done {
@@ -171,6 +172,36 @@ func (h *Session) clientHello(s *proto.Scope, body []byte, began, now When) {
 	if c.ECH {
 		s.Attr("tls.ech", "offered")
 	}
+	if c.EarlyData {
+		s.Attr("tls.early_data.offered", "yes")
+	}
+}
+
+// early tells what became of early data, once it is known; refused is why it was not
+// taken, empty: it was.
+func (h *Session) early(s *proto.Scope, refused string) {
+	if h.Client == nil || !h.Client.EarlyData || h.earlyKnown {
+		return
+	}
+	h.earlyKnown = true
+	if refused == "" {
+		s.Attr("tls.early_data", "accepted")
+		return
+	}
+	s.Attr("tls.early_data", "refused")
+	s.Report(EarlyDataRefused, finding.Text(h.SNI()), finding.Text(refused))
+}
+
+// granted takes EncryptedExtensions, which a key log opens.
+func (h *Session) granted(s *proto.Scope, x *tlsmsg.Accepted) {
+	if len(x.ALPN) > 0 {
+		s.Attr("tls.alpn", s.Word(x.ALPN))
+	}
+	if x.EarlyData {
+		h.early(s, "")
+	} else {
+		h.early(s, "the session is resumed without it")
+	}
 }
 
 // OldHello takes a ClientHello in the form of SSL 2 (RFC 5246, E.2) that offers a
@@ -192,6 +223,7 @@ func (h *Session) serverHello(s *proto.Scope, body []byte) {
 		return
 	}
 	if c.Retry {
+		h.early(s, "another ClientHello is wanted")
 		s.Report(HelloRetry, finding.Text(h.SNI()), finding.Num(c.Group))
 		s.Attr("tls.hello_retry", "yes")
 		return
@@ -209,6 +241,8 @@ func (h *Session) serverHello(s *proto.Scope, body []byte) {
 	}
 	if c.PSK {
 		s.Attr("tls.resumed", "psk")
+	} else {
+		h.early(s, "the session is not resumed")
 	}
 	if old(c.Negotiated()) {
 		s.Report(OldVersion, finding.Text(h.SNI()), finding.Text(version), finding.Text(h.clientMax()))

@@ -339,18 +339,27 @@ func chosenProtocol(data cryptobyte.String) (name []byte, ok bool) {
 	return name, true
 }
 
-// EncryptedALPN returns the protocol that EncryptedExtensions of TLS 1.3 names.
-func EncryptedALPN(body []byte) (alpn []byte, ok bool) {
+// Accepted is what EncryptedExtensions of TLS 1.3 grant.
+type Accepted struct {
+	ALPN      []byte // refers to the bytes read
+	EarlyData bool
+}
+
+// ParseEncryptedExtensions reads the body of EncryptedExtensions (RFC 8446, 4.3.1).
+func ParseEncryptedExtensions(body []byte) (x Accepted, ok bool) {
 	s := cryptobyte.String(body)
 	var order []uint16
 	ok = extensions(&s, &order, func(typ uint16, data cryptobyte.String) (ok bool) {
-		if typ == extALPN {
-			alpn, ok = chosenProtocol(data)
+		switch typ {
+		case extALPN:
+			x.ALPN, ok = chosenProtocol(data)
 			return ok
+		case extEarlyData:
+			x.EarlyData = true
 		}
 		return true
 	})
-	return alpn, ok
+	return x, ok
 }
 
 // numbers appends those of a list, up to a limit.

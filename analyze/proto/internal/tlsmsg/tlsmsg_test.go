@@ -112,7 +112,7 @@ func FuzzMessages(f *testing.F) {
 		if h, ja3s, ok := hellos.Server(b); ok && ja3s != h.JA3S() {
 			t.Errorf("remembered as %s: %s", ja3s, h.JA3S())
 		}
-		_, _ = EncryptedALPN(b)
+		_, _ = ParseEncryptedExtensions(b)
 		for _, v13 := range []bool{false, true} {
 			r, _ := chains.Read(b, v13)
 			_ = r.Judge("x.test", time.Unix(0, 0))
