@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"netwhy/analyze/finding"
+	"netwhy/analyze/hosts"
 )
 
 // MaxFindings bounds the findings of a result, and MaxSame those of one code, so
@@ -17,6 +18,9 @@ const (
 	MaxSame     = 1 << 14
 )
 
+// leastFindings is the number of findings that there is room for at first.
+const leastFindings = 64
+
 // maxLiveFindings bounds those of a live run, where the oldest make room.
 const maxLiveFindings = 10_000
 
@@ -25,27 +29,90 @@ func gravestFirst(a, b *finding.Finding) int {
 	return cmp.Or(cmp.Compare(b.Severity, a.Severity), compareFindings(a, b))
 }
 
+// kind is what is known of the findings of one code.
+type kind struct {
+	number uint64
+	n      int    // of them
+	full   bool   // there were too many
+	last   uint64 // then: first frame of the last one that is kept
+}
+
+func (c *collector) kind(code finding.Code) *kind {
+	k := c.codes[code]
+	if k == nil {
+		k = &kind{number: uint64(len(c.codes))}
+		c.codes[code] = k
+	}
+	return k
+}
+
+// findKey is the key of what one lane, or the correlators (-1), have to say of a
+// conversation or host. Several lanes have their own versions of a host's finding,
+// which are put together in the end; correlators tell several of one host and code,
+// apart by their first frame.
+func (c *collector) findKey(lane int, of *kind, f *finding.Finding) uint64 {
+	var first uint64
+	if lane < 0 {
+		first = f.Evidence.First
+	}
+	key := c.hosts.Mix(idKey(f.Flow)|of.number<<40, first<<16|uint64(lane+1))
+	if f.Host.IsValid() {
+		key = c.hosts.With(key, f.Host)
+	}
+	return key
+}
+
+// places finds findings by their keys.
+type places struct {
+	of   hosts.Table[uint32] // place in the list, from 1
+	keys []uint64            // by place, from 0
+}
+
+func (p *places) get(key uint64) (i int, ok bool) {
+	at := p.of.Get(key)
+	return int(at) - 1, at > 0
+}
+
+func (p *places) add(key uint64) {
+	p.keys = append(p.keys, key)
+	*p.of.At(key) = uint32(len(p.keys))
+}
+
+// drop forgets some of the list, by their places; the others move up.
+func (p *places) drop(gone []bool) {
+	kept := p.keys[:0]
+	p.of.Clear()
+	for i, key := range p.keys {
+		if !gone[i] {
+			kept = append(kept, key)
+			*p.of.At(key) = uint32(len(kept))
+		}
+	}
+	p.keys = kept
+}
+
 // thin counts a finding of a code that was added, and makes room for more.
-func (c *collector) thin(code finding.Code) {
-	c.same[code]++
-	if c.same[code] >= 2*MaxSame {
-		c.full[code] = c.leave(MaxSame, compareFindings, func(f *finding.Finding) bool { return f.Code == code && f.Flow.Valid() })
-		c.same[code] = MaxSame
+func (c *collector) thin(code finding.Code, of *kind) {
+	of.n++
+	if of.n >= 2*MaxSame {
+		of.last = c.leave(MaxSame, compareFindings, func(f *finding.Finding) bool { return f.Code == code && f.Flow.Valid() })
+		of.n, of.full = MaxSame, true
 	}
 	if len(c.res.Findings) >= 2*MaxFindings {
 		_ = c.leave(MaxFindings, gravestFirst, func(f *finding.Finding) bool { return f.Flow.Valid() })
-		clear(c.same)
+		for _, k := range c.codes {
+			k.n = 0
+		}
 		for i := range c.res.Findings {
-			c.same[c.res.Findings[i].Code]++
+			c.codes[c.res.Findings[i].Code].n++
 		}
 	}
 }
 
 // late reports whether a finding comes behind all that will be kept of its code;
 // never in a live run.
-func (c *collector) late(f *finding.Finding) bool {
-	last, full := c.full[f.Code]
-	return full && f.Flow.Valid() && f.Evidence.First > last
+func (k *kind) late(f *finding.Finding) bool {
+	return k.full && f.Flow.Valid() && f.Evidence.First > k.last
 }
 
 // leave keeps the first findings of some, in an order, forgets the rest, and returns
@@ -73,23 +140,15 @@ func (c *collector) drop(places []int) {
 	for _, i := range places {
 		gone[i] = true
 	}
-	at := make([]int, len(gone)) // old place to new
 	kept := c.res.Findings[:0]
 	for i := range c.res.Findings {
-		at[i] = len(kept)
 		if !gone[i] {
 			kept = append(kept, c.res.Findings[i])
 		}
 	}
 	clear(c.res.Findings[len(kept):])
 	c.res.Findings = kept
-	for key, i := range c.finds {
-		if gone[i] {
-			delete(c.finds, key)
-		} else {
-			c.finds[key] = at[i]
-		}
-	}
+	c.finds.drop(gone)
 }
 
 // forgetOldest makes room for new findings: in a run of months what ended first

@@ -31,11 +31,10 @@ type collector struct {
 	next    struct{ tcp, udp uint32 }
 	keep    *keeper
 	trust   trust
-	lookups *lookups
-	finds   map[findKey]int         // index in res.Findings
-	same    map[finding.Code]int    // findings of a code
-	full    map[finding.Code]uint64 // first frame of the last one that is kept, of a code that had too many
-	said    map[flow.ID]said        // of conversations that are not folded yet
+	lookups lookups
+	finds   places // of what is in res.Findings
+	codes   map[finding.Code]*kind
+	said    hosts.Table[said] // of conversations that are not folded yet, by idKey
 	corr    []correlate.Correlator
 	listen  []correlate.Listener
 	greet   []correlate.Greeter
@@ -51,34 +50,23 @@ type collector struct {
 	// live: of the moment that is asked for
 	asking  []func(*Result)
 	moments uint64
-	answers int            // lanes that have said what is open
-	stands  []conn.Summary // of open conversations
+	answers int             // lanes that have said what is open
+	stands  []*conn.Summary // of open conversations
 	live    uint64
-}
-
-// findKey names a finding. Those of a host come from several lanes, each with
-// its own version, and are put together in the end; correlators tell several of
-// one host and code, apart by their first frame.
-type findKey struct {
-	id    flow.ID
-	code  finding.Code
-	host  netip.Addr
-	lane  int
-	first uint64
 }
 
 func newCollector(opt Options, p *pipeline, emit func(finding.Finding)) *collector {
 	c := &collector{
 		opt: opt, pipe: p, emit: emit, tell: newForeteller(opt.Found), names: p.lanes[0].specs.names,
 		res: newResult(), deltas: make([]*delta, len(p.lanes)), numbers: make([][]flow.ID, len(p.lanes)),
-		outer: map[flow.Key]flow.ID{}, around: map[flow.Key]struct{}{}, media: newMedia(), keep: newKeeper(opt.MaxSummaries), finds: map[findKey]int{}, same: map[finding.Code]int{}, full: map[finding.Code]uint64{}, said: map[flow.ID]said{}, lookups: newLookups(),
+		outer: map[flow.Key]flow.ID{}, around: map[flow.Key]struct{}{}, media: newMedia(), keep: newKeeper(opt.MaxSummaries), codes: map[finding.Code]*kind{},
 	}
 	c.keep.live = opt.Live
 	for _, s := range Correlators() {
 		c.correlate(s.New())
 	}
 	c.out.Emit = func(f finding.Finding) { c.find(-1, f) }
-	c.out.Hosts = &c.hosts
+	c.out.Hosts, c.lookups.hosts = &c.hosts, &c.hosts
 	return c
 }
 
@@ -417,11 +405,9 @@ func (c *collector) sums(lane int, d *delta) {
 // find keeps a finding, or puts it in the place of what the same lane (-1: a
 // correlator) said before of the same conversation and host.
 func (c *collector) find(lane int, f finding.Finding) {
-	key := findKey{id: f.Flow, code: f.Code, host: f.Host, lane: lane}
-	if lane < 0 {
-		key.first = f.Evidence.First
-	}
-	i, ok := c.finds[key]
+	of := c.kind(f.Code)
+	key := c.findKey(lane, of, &f)
+	i, ok := c.finds.get(key)
 	if !ok && c.opt.Live && len(c.res.Findings) >= maxLiveFindings {
 		c.forgetOldest()
 	}
@@ -429,23 +415,25 @@ func (c *collector) find(lane int, f finding.Finding) {
 	switch {
 	case ok:
 		c.res.Findings[i] = f
-	case c.late(&f):
+	case of.late(&f):
 		c.res.Shed++
 	default:
-		c.finds[key] = len(c.res.Findings)
+		if n := len(c.res.Findings); n == cap(c.res.Findings) { // append would grow by quarters, and copy it all five times
+			c.res.Findings = slices.Grow(c.res.Findings, max(n, leastFindings))
+		}
 		c.res.Findings = append(c.res.Findings, f)
+		c.finds.add(key)
 		c.tell.found(lane, &f)
 		if !c.opt.Live { // there the oldest make room
-			c.thin(f.Code)
+			c.thin(f.Code, of)
 		}
 	}
 	if f.Flow.Valid() {
-		of := c.said[f.Flow]
+		of := c.said.At(idKey(f.Flow))
 		if !ok {
 			of.findings++
 		}
 		of.gravest = max(of.gravest, f.Severity)
-		c.said[f.Flow] = of
 	}
 	if c.emit != nil && c.opt.Live && grown {
 		c.emit(f)
@@ -459,8 +447,7 @@ func (c *collector) close(lane int, x *closed) {
 	}
 	s := x.sum
 	s.ID = c.number(lane, x.slot)
-	of := c.said[s.ID]
-	delete(c.said, s.ID)
+	of := c.said.Take(idKey(s.ID))
 	c.tell.closed(s.ID)
 	s.Findings = of.findings
 	c.trust.add(s)

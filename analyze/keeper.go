@@ -22,7 +22,7 @@ type said struct {
 type keeper struct {
 	most  int
 	live  bool // of those with findings the latest are kept, not the costliest
-	slab  []conn.Summary
+	slab  []*[slabPage]conn.Summary
 	rest  weights
 	brief []conn.Brief
 	seq   uint64
@@ -30,17 +30,19 @@ type keeper struct {
 
 func newKeeper(most int) *keeper { return &keeper{most: most} }
 
-// leastSlab is the number of summaries that there is room for at first.
-const leastSlab = 16
+// slabPage is the number of summaries that there is made room for at once: a list
+// that grows by being copied touches twice the memory, and the collector reads what
+// of it is empty.
+const slabPage = 16
 
 // maxBriefs bounds the conversations kept in short: each finding has one at most.
 const maxBriefs = MaxFindings
 
 type weighed struct {
-	rank         uint8 // 0: without findings; else the gravest one's severity, from 1
 	score, bytes uint64
 	seq          uint64
-	at           int // place in the slab
+	at           uint32 // place in the slab
+	rank         uint8  // 0: without findings; else the gravest one's severity, from 1
 }
 
 // weights is a heap with the least weight first, once there are as many as may be.
@@ -78,7 +80,7 @@ func (a *weighed) less(b *weighed) bool {
 
 func (k *keeper) add(s *conn.Summary, of said) {
 	k.seq++
-	w := weighed{score: uint64(max(s.Score, 0)), bytes: s.Client.WireBytes + s.Server.WireBytes, seq: k.seq, at: len(k.slab)}
+	w := weighed{score: uint64(max(s.Score, 0)), bytes: s.Client.WireBytes + s.Server.WireBytes, seq: k.seq, at: uint32(len(k.rest))}
 	if of.findings > 0 { // rules will ask for it
 		w.rank = uint8(of.gravest) + 1
 		if k.live {
@@ -86,10 +88,11 @@ func (k *keeper) add(s *conn.Summary, of said) {
 		}
 	}
 	if len(k.rest) < k.most {
-		if n := len(k.slab); n == cap(k.slab) { // append would grow by quarters, and copy it all five times
-			k.slab = slices.Grow(k.slab, min(max(n, leastSlab), k.most-n))
+		if len(k.rest) == len(k.slab)*slabPage {
+			k.slab = append(k.slab, new([slabPage]conn.Summary))
 		}
-		k.slab, k.rest = append(k.slab, *s), append(k.rest, w)
+		*k.at(w.at) = *s
+		k.rest = append(k.rest, w)
 		if len(k.rest) == k.most {
 			for i := k.most / 2; i >= 0; i-- {
 				k.rest.sink(i)
@@ -103,11 +106,13 @@ func (k *keeper) add(s *conn.Summary, of said) {
 		return
 	}
 	w.at = least.at
-	k.shorten(&k.slab[w.at], least.rank)
-	k.slab[w.at] = *s
+	k.shorten(k.at(w.at), least.rank)
+	*k.at(w.at) = *s
 	*least = w
 	k.rest.sink(0)
 }
+
+func (k *keeper) at(place uint32) *conn.Summary { return &k.slab[place/slabPage][place%slabPage] }
 
 // shorten keeps a conversation with findings in short. Of a live run the latest
 // are kept, as of its findings.
@@ -125,26 +130,35 @@ func (k *keeper) shorten(s *conn.Summary, rank uint8) {
 }
 
 // full reports whether a conversation was ever left out.
-func (k *keeper) full() bool { return k.seq > uint64(len(k.slab)) }
+func (k *keeper) full() bool { return k.seq > uint64(len(k.rest)) }
 
 // list returns what was kept, by protocol and number, and what was kept in short.
 // Only what is kept is given its community_id: a flood has millions of
 // conversations, and each costs a hash.
-func (k *keeper) list() ([]conn.Summary, []conn.Brief) {
-	all := k.slab
-	if k.live { // more are to come
-		all = slices.Clone(all)
+func (k *keeper) list() ([]*conn.Summary, []conn.Brief) {
+	all := make([]*conn.Summary, len(k.rest))
+	var own []conn.Summary
+	if k.live { // the places will be taken by others
+		own = make([]conn.Summary, len(all))
 	}
 	for i := range all {
-		if all[i].CommunityID == "" {
-			all[i].CommunityID = flow.CommunityID(all[i].ID.Proto, all[i].Client.Addr, all[i].Server.Addr)
+		s := k.at(uint32(i))
+		if s.CommunityID == "" {
+			s.CommunityID = flow.CommunityID(s.ID.Proto, s.Client.Addr, s.Server.Addr)
 		}
+		if k.live {
+			own[i] = *s
+			s = &own[i]
+		}
+		all[i] = s
 	}
-	arrange(all, func(a, b *conn.Summary) int { return compareIDs(a.ID, b.ID) })
+	slices.SortStableFunc(all, byID)
 	brief := slices.Clone(k.brief)
 	slices.SortFunc(brief, func(a, b conn.Brief) int { return compareIDs(a.ID, b.ID) })
 	return all, brief
 }
+
+func byID(a, b *conn.Summary) int { return compareIDs(a.ID, b.ID) }
 
 // arrange sorts large things; equal ones stay in their order. Each is moved once: a
 // sort that moves a kilobyte at each step takes longer than the rest of the report.

@@ -190,7 +190,7 @@ func (c *collector) gather() {
 				s.Name = c.res.Names[s.Server.Addr.Addr()]
 			}
 			s.CommunityID = flow.CommunityID(s.ID.Proto, s.Client.Addr, s.Server.Addr)
-			c.stands = append(c.stands, *s)
+			c.stands = append(c.stands, s)
 		}
 	}
 	if len(c.asking) == 0 || c.answers < len(c.deltas) {
@@ -199,8 +199,8 @@ func (c *collector) gather() {
 	r := c.result()
 	r.Open, r.Standing = c.live, slices.Clone(c.stands)
 	r.Connections = append(r.Connections, c.stands...)
-	slices.SortStableFunc(r.Connections, func(a, b conn.Summary) int { return compareIDs(a.ID, b.ID) })
-	r.Connections = slices.CompactFunc(r.Connections, func(a, b conn.Summary) bool { return a.ID == b.ID })
+	slices.SortStableFunc(r.Connections, byID)
+	r.Connections = slices.CompactFunc(r.Connections, func(a, b *conn.Summary) bool { return a.ID == b.ID })
 	r.own()
 	for _, f := range c.asking {
 		f(r)

@@ -5,6 +5,7 @@ import (
 
 	"netwhy/analyze/conn"
 	"netwhy/analyze/flow"
+	"netwhy/analyze/hosts"
 	"netwhy/analyze/proto"
 )
 
@@ -17,17 +18,12 @@ const (
 
 // lookups ties the answers of name servers to the connections that follow.
 type lookups struct {
-	waiting map[lookedUp]lookup
-	of      map[flow.ID]int64 // ns that open connections waited for theirs
+	hosts   *hosts.Numbers
+	waiting hosts.Table[lookup] // by client and address
+	of      hosts.Table[int64]  // ns that open connections waited for theirs, by idKey
 }
-
-type lookedUp struct{ client, server netip.Addr }
 
 type lookup struct{ start, end int64 }
-
-func newLookups() *lookups {
-	return &lookups{waiting: map[lookedUp]lookup{}, of: map[flow.ID]int64{}}
-}
 
 // answered remembers an answer until somebody connects.
 func (l *lookups) answered(e proto.Lookup) {
@@ -35,39 +31,36 @@ func (l *lookups) answered(e proto.Lookup) {
 	if start == 0 || end <= start {
 		return
 	}
-	if len(l.waiting) >= maxLookups {
-		clear(l.waiting) // the oldest are long over, and a lost one costs an explanation only
+	if l.waiting.Len() >= maxLookups {
+		l.waiting.Clear() // the oldest are long over, and a lost one costs an explanation only
 	}
 	_, addrs := e.NamedAddrs()
 	for _, a := range addrs {
-		l.waiting[lookedUp{client, a}] = lookup{start, end}
+		*l.waiting.At(l.hosts.Pair(client, a)) = lookup{start, end}
 	}
 }
 
 // opened takes a connection that begins at a time.
 func (l *lookups) opened(id flow.ID, client, server netip.Addr, at int64) {
-	if len(l.waiting) == 0 {
+	if l.waiting.Len() == 0 {
 		return
 	}
-	k := lookedUp{client, server}
-	x, ok := l.waiting[k]
-	if !ok {
-		return
-	}
-	delete(l.waiting, k)
-	if at >= x.end && at-x.end <= lookupBefore && len(l.of) < maxLookups {
-		l.of[id] = x.end - x.start
+	x := l.waiting.Take(l.hosts.Pair(client, server))
+	if x.start != 0 && at >= x.end && at-x.end <= lookupBefore && l.of.Len() < maxLookups {
+		*l.of.At(idKey(id)) = x.end - x.start
 	}
 }
+
+// idKey is the key of a conversation's number.
+func idKey(id flow.ID) uint64 { return uint64(id.Proto)<<32 | uint64(id.Stream) }
 
 // closed gives the lookup to the summary, and to the ledger of the exchange that
 // had to wait for it: the first one, which waited for the handshake too.
 func (l *lookups) closed(s *conn.Summary) {
-	ns, ok := l.of[s.ID]
-	if !ok {
+	ns := l.of.Take(idKey(s.ID))
+	if ns == 0 {
 		return
 	}
-	delete(l.of, s.ID)
 	s.Lookup = ns
 	if w := s.Worst; w != nil && w.Ledger.Part[conn.Connect] > 0 && w.Ledger.Part[conn.DNS] == 0 {
 		w.Ledger.Add(conn.DNS, ns)

@@ -28,8 +28,8 @@ type Result struct {
 	TCP              [len(tcp.CounterNames)]uint64 // by tcp.CounterNames
 	Keyed            [proto.Counters]map[string]uint64
 	Findings         []finding.Finding // by first frame, code, conversation, host
-	Connections      []conn.Summary    // by protocol and number: those with findings, and the costliest and largest
-	Standing         []conn.Summary    // of a moment of a live run: those not yet folded, as far as they are in Connections
+	Connections      []*conn.Summary   // by protocol and number: those with findings, and the costliest and largest
+	Standing         []*conn.Summary   // of a moment of a live run: those not yet folded, as far as they are in Connections
 	Briefs           []conn.Brief      // by protocol and number: those with findings for whose summaries there was no room
 	Trust            conn.Trust
 	Names            map[netip.Addr]string // that lookups gave to addresses; hostile
@@ -69,7 +69,7 @@ func (r *Result) Connection(id flow.ID) *conn.Summary {
 	if i == len(r.Connections) || r.Connections[i].ID != id {
 		return nil
 	}
-	return &r.Connections[i]
+	return r.Connections[i]
 }
 
 // Forgotten returns what is left of a conversation whose summary was not kept for

@@ -64,7 +64,9 @@ func TestTable(t *testing.T) {
 		k := r.Uint64N(900) + 1
 		switch r.IntN(3) {
 		case 0:
-			table.Delete(k)
+			if got := table.Take(k); got != want[k] {
+				t.Fatalf("step %d: took %d of key %d, want %d", step, got, k, want[k])
+			}
 			delete(want, k)
 		default:
 			*table.At(k)++

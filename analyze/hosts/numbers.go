@@ -59,6 +59,28 @@ func (n *Numbers) Addr(x Number) netip.Addr {
 	return netip.AddrFrom16(b).Unmap()
 }
 
+// Mix makes one key of two words, With one of a word and an address, and Pair one of
+// two addresses that need no numbers. The seed makes it as good as certain that no
+// others have it, whoever chose them.
+func (n *Numbers) Mix(a, b uint64) uint64 {
+	if n.index == nil {
+		n.grow()
+	}
+	return max(fold(a^n.seed[0], b^n.seed[1]), 1)
+}
+
+// With is described at Mix.
+func (n *Numbers) With(k uint64, a netip.Addr) uint64 {
+	x := addressOf(a)
+	return n.Mix(n.Mix(k, x.hi), x.lo)
+}
+
+// Pair is described at Mix.
+func (n *Numbers) Pair(a, b netip.Addr) uint64 {
+	x := addressOf(a)
+	return n.With(n.Mix(x.hi, x.lo), b)
+}
+
 func addressOf(a netip.Addr) address {
 	b := a.As16()
 	return address{binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:])}

@@ -106,16 +106,18 @@ func (t *Table[V]) grow() {
 	}
 }
 
-// Delete takes a key out of the table and closes the gap that it leaves.
-func (t *Table[V]) Delete(k uint64) {
+// Take takes a key out of the table, closes the gap that it leaves, and returns its
+// value; the zero value where there was none.
+func (t *Table[V]) Take(k uint64) (v V) {
 	if t.set.n == 0 {
-		return
+		return v
 	}
 	s := &t.set
 	i := s.find(k)
 	if s.keys[i] == 0 {
-		return
+		return v
 	}
+	v = t.vals[i]
 	mask := len(s.keys) - 1
 	for j := (i + 1) & mask; s.keys[j] != 0; j = (j + 1) & mask {
 		if home := s.home(s.keys[j]); (j-home)&mask >= (j-i)&mask {
@@ -126,6 +128,7 @@ func (t *Table[V]) Delete(k uint64) {
 	var none V
 	s.keys[i], t.vals[i] = 0, none
 	s.n--
+	return v
 }
 
 // Clear empties the table and keeps its memory.

@@ -236,8 +236,7 @@ func TestShowLab(t *testing.T) {
 		res := run(t, filepath.Join(shared(t, "lab"), l.name))
 		var b strings.Builder
 		fmt.Fprintf(&b, "== %s %s (%s) %s vantage=%s\n", l.name, l.cause, l.culprit, l.scenario, res.Trust.Vantage)
-		for i := range res.Connections {
-			s := &res.Connections[i]
+		for _, s := range res.Connections {
 			if s.Proto != "tcp" {
 				continue
 			}

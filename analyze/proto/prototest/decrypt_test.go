@@ -157,7 +157,7 @@ func TestReadsHTTPInsideTLS(t *testing.T) {
 	}
 }
 
-func apps(list []conn.Summary) string {
+func apps(list []*conn.Summary) string {
 	names := make([]string, 0, len(list))
 	for i := range list {
 		names = append(names, list[i].App)
@@ -221,7 +221,7 @@ func TestReadsDTLS(t *testing.T) {
 		if err != nil || len(r.Connections) != 1 || len(r.Malformed) > 0 {
 			t.Fatalf("connections %q, malformed %v: %v", apps(r.Connections), r.Malformed, err)
 		}
-		c := &r.Connections[0]
+		c := r.Connections[0]
 		if read := c.Attr["tls.decrypted"] == "yes"; c.App != "dtls" || read != (secrets != nil) || c.FailedExchanges != 0 || c.Exchanges == 0 {
 			t.Errorf("secrets %v: app %s, facts %v", secrets != nil, c.App, c.Attr)
 		}

@@ -43,7 +43,7 @@ type Report struct {
 	Interrupted string                 `json:"-"` // why the run ended before its source did; empty: it did not
 	Hidden      Hidden                 `json:"-"`
 	Worst       []conn.Summary         `json:"-"` // the conversations that lost most time or failed, worst first
-	Connections []conn.Summary         `json:"-"` // all that were kept
+	Connections []*conn.Summary        `json:"-"` // all that were kept
 	Names       map[netip.Addr]string  `json:"-"` // that lookups gave to addresses; hostile
 	Codes       map[string]finding.Def `json:"-"` // what each code means
 	LeftOut     []string               `json:"-"` // files that could not be read, with the reason

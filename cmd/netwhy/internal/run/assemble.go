@@ -251,11 +251,11 @@ const maxWorst = 20
 const noticed = 100_000_000
 
 // worst returns the conversations that failed or lost time, worst first.
-func worst(all []conn.Summary) []conn.Summary {
+func worst(all []*conn.Summary) []conn.Summary {
 	var list []*conn.Summary
-	for i := range all {
-		if all[i].Score >= noticed || failed(&all[i]) {
-			list = append(list, &all[i])
+	for _, s := range all {
+		if s.Score >= noticed || failed(s) {
+			list = append(list, s)
 		}
 	}
 	slices.SortFunc(list, func(a, b *conn.Summary) int {

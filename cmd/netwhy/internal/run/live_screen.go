@@ -242,8 +242,7 @@ func (t *talk) tops(now time.Time, res *analyze.Result) ([]screen.Talker, []scre
 	for a, x := range t.services {
 		services[a] = *x
 	}
-	for i := range res.Standing {
-		s := &res.Standing[i]
+	for _, s := range res.Standing {
 		for _, a := range []netip.Addr{s.Client.Addr.Addr(), s.Server.Addr.Addr()} {
 			bytes[a] += s.Client.WireBytes + s.Server.WireBytes
 		}

@@ -154,11 +154,11 @@ func (m *model) connectionLines() []string {
 	p.add(terminal.Bold, 0, fmt.Sprintf("%s %s -> %s", c.Proto, c.Client, c.Server))
 	p.add(terminal.Dim, 0, fmt.Sprintf("in Wireshark: %s.stream == %d; community_id %s", c.Proto, c.Stream, c.CommunityID))
 	all := m.last.Report.Connections
-	i := slices.IndexFunc(all, func(s conn.Summary) bool { return s.ID.Stream == c.Stream && s.Proto == c.Proto })
+	i := slices.IndexFunc(all, func(s *conn.Summary) bool { return s.ID.Stream == c.Stream && s.Proto == c.Proto })
 	if i < 0 {
 		p.add(terminal.Plain, 0, "Its figures were not kept: it has ended, and others mattered more.")
 	} else {
-		p.figures(&all[i])
+		p.figures(all[i])
 	}
 	var found []*report.Finding
 	for i := range m.last.Report.Findings {

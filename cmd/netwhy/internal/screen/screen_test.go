@@ -28,7 +28,7 @@ func snapshot(second int) *Snapshot {
 			Connections: []report.Connection{{Proto: "tcp", Client: "[2001:db8::1]:41022", Server: "[2001:db8::2]:443"}},
 		})
 	}
-	r.Connections = []conn.Summary{{
+	r.Connections = []*conn.Summary{{
 		ID: flow.ID{Proto: flow.TCP}, Proto: "tcp", App: "http", Name: hostile, First: 1, Last: 9, Stop: 5e9, Handshake: 3e7, End: conn.EndOpen,
 		Client: conn.Side{Packets: 7, Bytes: 1 << 30, RTT: conn.RTT{Samples: 3, Median: 2e7}, Retransmits: 4}, Server: conn.Side{ZeroWindows: 2},
 		Worst: &conn.Exchange{Label: "GET /" + hostile, Code: "200", Ledger: conn.Ledger{Total: 3e9, Part: [conn.Parts]int64{conn.ServerThink: 3e9}}},

@@ -42,11 +42,7 @@ func traced(t *testing.T, name string, frames ...uint64) (*analyze.Result, *trac
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []*conn.Summary
-	for i := range res.Connections {
-		all = append(all, &res.Connections[i])
-	}
-	set := trace.NewSet(all, frames)
+	set := trace.NewSet(res.Connections, frames)
 	src := open(t, name)
 	for {
 		b, err := src.Next(t.Context())
@@ -70,8 +66,7 @@ func TestSecondLookAgrees(t *testing.T) {
 	for _, name := range []string{"packet-loss.pcap", "slow-reader.pcap", "slow-database.pcap", "connection-refused.pcap", "dns-timeout.pcap"} {
 		res, set := traced(t, name)
 		var counts [len(tcp.CounterNames)]uint64
-		for i := range res.Connections {
-			s := &res.Connections[i]
+		for _, s := range res.Connections {
 			tr := set.Traces[s.ID]
 			if want := s.Client.Packets + s.Server.Packets; tr.Seen != want || uint64(len(tr.Frames)) != want {
 				t.Errorf("%s, %v: %d frames, %d kept, want %d", name, s.ID, tr.Seen, len(tr.Frames), want)

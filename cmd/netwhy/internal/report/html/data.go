@@ -71,8 +71,8 @@ func (g *page) collect() {
 			proving[id] = append(proving[id], d.ID)
 		}
 	}
-	for i := range g.r.Connections {
-		g.data.Connections = append(g.data.Connections, g.connection(&g.r.Connections[i], diagnosed))
+	for _, c := range g.r.Connections {
+		g.data.Connections = append(g.data.Connections, g.connection(c, diagnosed))
 	}
 	for i := range g.r.Findings {
 		g.data.Findings = append(g.data.Findings, g.finding(&g.r.Findings[i], proving))

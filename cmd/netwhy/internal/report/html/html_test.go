@@ -90,10 +90,10 @@ func pictured(r *report.Report) *report.Report {
 	return r
 }
 
-func crowd(n int) []conn.Summary {
-	out := make([]conn.Summary, 0, n)
+func crowd(n int) []*conn.Summary {
+	out := make([]*conn.Summary, 0, n)
 	for i := range n {
-		s := conn.Summary{
+		s := &conn.Summary{
 			ID: flow.ID{Proto: flow.TCP, Stream: uint32(i)}, Proto: "tcp", App: "http", Name: fmt.Sprintf("host%d.example", i), End: conn.EndFin,
 			Client: conn.Side{Addr: netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}), 40000), WireBytes: uint64(i) * 10},
 			Server: conn.Side{Addr: netip.MustParseAddrPort("10.0.0.5:443")}, Score: int64(i%997) * 1_000_000, Start: 1, Stop: int64(i) * 1_000_000,
@@ -131,8 +131,7 @@ func attacked() *report.Report {
 		tr.Client, tr.Server = reporttest.Hostile, reporttest.Hostile
 	}
 	a.Connections = crowd(2)
-	for i := range a.Connections {
-		s := &a.Connections[i]
+	for _, s := range a.Connections {
 		s.Name, s.App, s.End, s.Attr = reporttest.Hostile, reporttest.Hostile, reporttest.Hostile, map[string]string{"tls.ja4": reporttest.Hostile}
 	}
 	return a
