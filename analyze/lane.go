@@ -256,7 +256,9 @@ func (l *lane) one(f *packet.Frame, p *decode.Packet, raw []byte) {
 	case decode.KindARP, decode.KindLink:
 		l.watch()
 		l.message(proto.Link, p.EtherType, p.Data(raw))
-	case decode.KindSCTP, decode.KindUndecoded, decode.KindFragment:
+	case decode.KindSCTP:
+		l.sctp()
+	case decode.KindUndecoded, decode.KindFragment:
 	}
 }
 
@@ -509,7 +511,7 @@ func (l *lane) segment() {
 	}
 	l.d.marks(m)
 	if len(s.Data) > 0 {
-		l.nameSegment(c, s.Data, m)
+		l.nameSegment(slot, c, s.Data, m)
 	}
 	l.nameOptions(s.Options)
 	if l.books.Doubtful(c.book, s.Dir) && p.TransportChecksum(l.raw) == decode.Bad {

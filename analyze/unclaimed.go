@@ -31,6 +31,9 @@ func addUnclaimed(add func(name string)) {
 	for _, name := range decode.EtherTypeNames() {
 		add(name)
 	}
+	for _, name := range assigned.SCTPNames() {
+		add(name)
+	}
 	add(nameMPTCP)
 	add(nameSTUN)
 }
@@ -93,10 +96,16 @@ func (l *lane) giveOne(name int) {
 }
 
 // nameSegment counts a segment whose payload nobody reads. As in Wireshark, bytes
-// that came before and those out of order have no name, and neither has the reason
-// that a RST may give.
-func (l *lane) nameSegment(c *conversation, payload []byte, m tcp.Marks) {
-	if l.claimed(c) || m&(tcp.Again|tcp.OutOfOrder) != 0 || l.pkt.Flags&tcp.FlagRST != 0 {
+// that came before and those out of order have no name, unless they were sent again
+// fast, and neither has the reason that a RST may give.
+func (l *lane) nameSegment(slot uint32, c *conversation, payload []byte, m tcp.Marks) {
+	if l.claimed(c) {
+		if m&tcp.FastRetransmission != 0 {
+			l.readAgain(slot, c, payload)
+		}
+		return
+	}
+	if m&(tcp.Again|tcp.OutOfOrder) != 0 && m&tcp.FastRetransmission == 0 || l.pkt.Flags&tcp.FlagRST != 0 {
 		return
 	}
 	n := int(c.print[flow.ToClient]) - 1
@@ -131,6 +140,21 @@ func (l *lane) claimed(c *conversation) bool {
 		l.carries(int(k.name), l.frame.Number)
 	}
 	return k.analyzer != nil || k.spec != nil
+}
+
+// readAgain counts a segment that was sent again fast: Wireshark takes it for a new
+// one, and so reads what is whole in it once more.
+func (l *lane) readAgain(slot uint32, c *conversation, payload []byte) {
+	k := l.sockets[c.socket]
+	if k.analyzer == nil {
+		return
+	}
+	if k.spec.Again == nil {
+		l.carries(int(k.name), l.frame.Number)
+		return
+	}
+	l.setScope(slot, c, k)
+	k.spec.Again(&l.scope, l.seg.Dir, payload)
 }
 
 // takeBack is told that somebody recognised what had waited: the segments before

@@ -54,7 +54,13 @@ type Spec struct {
 	// Quoted takes the UDP payload that an ICMP error quotes, if the port is
 	// one of Ports: for counters, since Wireshark reads it too. nil: not wanted.
 	Quoted func(s *Scope, b []byte)
-	Codes  []finding.Def
+	// Message takes one message that came over SCTP, for counters, where the port or
+	// the payload identifier is this protocol's. nil: it is named, and that is all.
+	Message func(s *Scope, b []byte)
+	// Again takes a segment that was sent again fast, for counters: Wireshark reads
+	// it as if it were new. nil: it counts for the protocol, and that is all.
+	Again func(s *Scope, dir flow.Dir, b []byte)
+	Codes []finding.Def
 }
 
 // End tells an analyzer why its conversation is over.

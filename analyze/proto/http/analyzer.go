@@ -519,6 +519,41 @@ func (a *analyzer) gap(dir flow.Dir) bool {
 	return len(a.pending) > 0 && a.pending[len(a.pending)-1].gap
 }
 
+// message counts what came as one message over SCTP. Of one in several chunks the
+// last is looked at, which is body.
+func message(s *proto.Scope, b []byte) {
+	var h head
+	response := bytes.HasPrefix(b, []byte(versionPrefix))
+	s.Carries(name)
+	if ok, is := h.parse(b, response); !ok || !is {
+		s.Carries(web.Media(nil))
+		return
+	}
+	if response {
+		s.Count(proto.HTTPStatus, statusText(s, h.status))
+	}
+	if body := b[h.size:]; len(body) > 0 {
+		s.Carries(web.Seen(web.Media(h.kind), body))
+	}
+}
+
+// again counts a message that is whole in a segment which was sent again.
+func again(s *proto.Scope, dir flow.Dir, b []byte) {
+	var h head
+	ok, is := h.parse(b, dir == flow.ToClient)
+	whole := h.length <= int64(len(b)-h.size)
+	if h.chunked {
+		whole = bytes.HasSuffix(b[h.size:], []byte("0\r\n\r\n"))
+	}
+	if !ok || !is || !whole {
+		return
+	}
+	s.Carries(name)
+	if dir == flow.ToClient && (h.length >= 0 || h.chunked) {
+		s.Count(proto.HTTPStatus, statusText(s, h.status))
+	}
+}
+
 // countStatus counts a response that came whole, as tshark does: it reads a
 // response when the last byte of its body is there.
 func (a *analyzer) countStatus(s *proto.Scope) {

@@ -19,6 +19,8 @@ func Spec() proto.Spec {
 		New:     func() proto.Analyzer { return &analyzer{} },
 		Also:    web.MediaNames(),
 		Counts:  true,
+		Again:   again,
+		Message: message,
 		Codes:   web.Defs(),
 	}
 }

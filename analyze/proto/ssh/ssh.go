@@ -56,6 +56,7 @@ func Spec() proto.Spec {
 		},
 		New:    func() proto.Analyzer { return &analyzer{} },
 		Counts: true,
+		Again:  func(s *proto.Scope, _ flow.Dir, _ []byte) { s.Carries(name) },
 		Codes: []finding.Def{
 			{
 				Code: LoginFailed, Severity: finding.Info,

@@ -19,6 +19,7 @@ func Spec() proto.Spec {
 		New:     func() proto.Analyzer { return newAnalyzer() },
 		Wraps:   true,
 		Counts:  true,
+		Again:   func(s *proto.Scope, _ flow.Dir, _ []byte) { counted(s) },
 		Also:    tlsmsg.SchemaNames(),
 		Codes:   handshake.Defs(),
 	}

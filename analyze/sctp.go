@@ -1,0 +1,59 @@
+package analyze
+
+import (
+	"encoding/binary"
+
+	"netwhy/analyze/proto"
+	"netwhy/analyze/proto/assigned"
+)
+
+// sctp names the messages in an SCTP packet, and shows those of a protocol that is
+// counted to its analyzer (Spec.Message). A message that comes in several chunks
+// (RFC 9260, 6.9) counts where its last one is, as Wireshark has it.
+func (l *lane) sctp() {
+	const (
+		chunk, header, longHeader = 4, 16, 20
+		data, idata               = 0, 64 // RFC 9260, 3.3.1; RFC 8260, 2.1
+		ending, beginning         = 1, 2
+	)
+	p := l.pkt
+	b := p.Data(l.raw)
+	for len(b) >= chunk {
+		n := int(binary.BigEndian.Uint16(b[2:]))
+		if n < chunk {
+			return
+		}
+		body, kind, flags := b[:min(n, len(b))], b[0], b[1]
+		b = b[min((n+3)&^3, len(b)):]
+		at := header
+		if kind == idata {
+			at = longHeader
+		}
+		if kind != data && kind != idata || flags&ending == 0 || len(body) <= at {
+			continue
+		}
+		var id uint32
+		if kind == data {
+			id = binary.BigEndian.Uint32(body[12:])
+		} else if flags&beginning != 0 {
+			id = binary.BigEndian.Uint32(body[16:])
+		}
+		name := assigned.SCTP(id, p.SrcPort, p.DstPort)
+		if spec := l.specs.overSCTP(name); spec != nil {
+			l.setScope(0, nil, &socket{})
+			spec.Message(&l.scope, body[at:])
+			continue
+		}
+		l.giveOne(l.specs.names.index[name])
+	}
+}
+
+// overSCTP is the spec that counts messages of a protocol; nil: there is none.
+func (s *specs) overSCTP(name string) *proto.Spec {
+	for i := range s.all {
+		if s.all[i].Name == name && s.all[i].Message != nil {
+			return &s.all[i]
+		}
+	}
+	return nil
+}
