@@ -500,6 +500,9 @@ func (l *lane) segment() {
 		l.falls(c, s.Dir)
 	}
 	c.last, c.latest = l.frame.Time, l.frame.Number
+	if c.ttl[s.Dir] == 0 {
+		l.verify(slot)
+	}
 	c.ttl[s.Dir] = p.TTL
 	l.reading = true
 	m := l.tracker.Segment(c.tcp, s, &l.view)
@@ -552,8 +555,11 @@ func (l *lane) datagram() {
 		l.recall(c, dir)
 	}
 	c.last, c.latest = l.frame.Time, l.frame.Number
-	if c.ttl[dir] == 0 && c.first != l.frame.Number {
-		l.answered()
+	if c.ttl[dir] == 0 {
+		l.verify(slot)
+		if c.first != l.frame.Number {
+			l.answered()
+		}
 	}
 	c.ttl[dir] = p.TTL
 	l.books.Datagram(c.book, dir, l.frame, p, l.copy)
@@ -603,6 +609,7 @@ func (l *lane) icmp() {
 	if !p.Quote.Valid {
 		l.watch()
 	}
+	l.verify(0)
 	counter, v6 := proto.ICMPTypeCode, p.Kind == decode.KindICMPv6
 	if v6 {
 		counter = proto.ICMPv6TypeCode
@@ -860,8 +867,8 @@ func (l *lane) expire(now int64) {
 }
 
 // finishStep is how many conversations the last deltas carry each: a million
-// summaries must not be in memory at once.
-const finishStep = 512
+// summaries must not be in memory at once, and so many fit the cache.
+const finishStep = 64
 
 // finish folds all conversations at the end of the capture, in the order of
 // their first frames, and ends the shared analyzers.

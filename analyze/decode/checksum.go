@@ -1,6 +1,9 @@
 package decode
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math/bits"
+)
 
 // Verdict is the result of a checksum verification.
 type Verdict uint8
@@ -17,21 +20,30 @@ func (v Verdict) String() string {
 }
 
 // sum adds 16-bit words in ones' complement (RFC 1071); an odd last byte is
-// padded with zero.
+// padded with zero. It adds eight bytes at a time in the other byte order, and
+// turns the result around (RFC 1071, 2, B).
 func sum(b []byte, s uint64) uint64 {
+	le := binary.LittleEndian
+	var a, carry uint64
+	for len(b) >= 32 {
+		a, carry = bits.Add64(a, le.Uint64(b), 0)
+		a, carry = bits.Add64(a, le.Uint64(b[8:]), carry)
+		a, carry = bits.Add64(a, le.Uint64(b[16:]), carry)
+		a, carry = bits.Add64(a, le.Uint64(b[24:]), carry)
+		a, carry = bits.Add64(a, 0, carry)
+		a += carry
+		b = b[32:]
+	}
 	for len(b) >= 8 {
-		v := binary.BigEndian.Uint64(b)
-		s += v>>32 + v&0xffffffff
+		a, carry = bits.Add64(a, le.Uint64(b), 0)
+		a += carry // all ones and a carry cannot be: the sum of two is less
 		b = b[8:]
 	}
-	for len(b) >= 2 {
-		s += uint64(binary.BigEndian.Uint16(b))
-		b = b[2:]
-	}
-	if len(b) == 1 {
-		s += uint64(b[0]) << 8
-	}
-	return s
+	var last [8]byte
+	copy(last[:], b)
+	a, carry = bits.Add64(a, le.Uint64(last[:]), 0)
+	a += carry
+	return s + uint64(bits.ReverseBytes16(folded(a)))
 }
 
 func folded(s uint64) uint16 {
@@ -101,4 +113,33 @@ func (p *Packet) TransportChecksum(data []byte) Verdict {
 		s = sum(p.Key.B[:], s)
 	}
 	return verdict(sum(b, s))
+}
+
+// Unfilled reports whether a wrong checksum is one that the network card of the sender
+// was to fill in: nothing in the IP header, and in TCP or UDP nothing or the sum over
+// the pseudo-header only, which is what systems leave there.
+func (p *Packet) Unfilled(data []byte) bool {
+	if at := int(p.L3); p.IPVersion == 4 && at+ipv4HeaderLen <= len(data) && data[at+10] == 0 && data[at+11] == 0 {
+		return true
+	}
+	at := int(p.L4)
+	switch p.Kind {
+	case KindTCP:
+		at += 16
+	case KindUDP:
+		at += 6
+	default:
+		return false
+	}
+	if at+2 > len(data) {
+		return false
+	}
+	s := uint64(int(p.Payload)-int(p.L4)+int(p.PayloadLen)) + uint64(p.Proto)
+	if p.IPVersion == 4 {
+		s = sum(p.Key.B[12:], sum(p.Key.A[12:], s))
+	} else {
+		s = sum(p.Key.B[:], sum(p.Key.A[:], s))
+	}
+	have, want := binary.BigEndian.Uint16(data[at:]), folded(s)
+	return have == 0 || have == want || have == ^want
 }
