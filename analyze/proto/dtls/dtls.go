@@ -2,6 +2,7 @@ package dtls
 
 import (
 	"encoding/binary"
+	"strconv"
 
 	"netwhy/analyze/flow"
 	"netwhy/analyze/proto"
@@ -12,7 +13,7 @@ import (
 // Spec declares the analyzer. Its findings are those of TLS and declared there.
 func Spec() proto.Spec {
 	return proto.Spec{
-		Name: "dtls", Doc: "DTLS 1.0, 1.2 and 1.3 (RFC 4347, 6347, 9147)",
+		Name: "dtls", Doc: "DTLS 1.0, 1.2 and 1.3 (RFC 4347, 6347, 9146, 9147)",
 		Carrier: proto.UDP,
 		Ports:   []uint16{443, 684, 853, 2221, 3391, 4433, 4755, 5061, 5246, 5247, 5349, 5684, 10161, 10162},
 		Probe:   probe,
@@ -22,13 +23,12 @@ func Spec() proto.Spec {
 
 // Sizes (RFC 6347, 4.1 and 4.2.2).
 const (
-	headerLen    = 13
-	fragmentLen  = 12
-	maxRecord    = 1<<14 + 2048
-	oldOpenSSL   = 0x0100 // DTLS 1.0 as OpenSSL before 0.9.8f numbered it
-	lastType     = 26     // ACK (RFC 9147, 7)
-	unifiedMask  = 0xe0   // DTLS 1.3: encrypted records begin with 001 (RFC 9147, 4)
-	unifiedStart = 0x20
+	headerLen   = 13
+	fragmentLen = 12
+	maxRecord   = 1<<14 + 2048
+	oldOpenSSL  = 0x0100 // DTLS 1.0 as OpenSSL before 0.9.8f numbered it
+	typeCID     = 25     // a protected record with a connection id (RFC 9146, 3)
+	lastType    = 26     // ACK (RFC 9147, 7)
 )
 
 // record is one record; body refers to the datagram.
@@ -38,24 +38,33 @@ type record struct {
 	epoch   uint16
 	number  uint64 // sequence number, with the epoch in its upper bits
 	body    []byte
-	size    int
+	length  int // of the body, as the header tells it
+	size    int // with its header
 }
 
-// parse reads the first record of b.
-func parse(b []byte) (r record, ok bool) {
-	if len(b) < headerLen {
+// parse reads the first record of b; cid is the length of the connection ids in this
+// direction.
+func parse(b []byte, cid int) (r record, ok bool) {
+	if len(b) < headerLen || b[0] != typeCID {
+		cid = 0
+	}
+	head := headerLen + cid
+	if len(b) < head {
 		return r, false
 	}
 	r.typ, r.version, r.epoch = b[0], binary.BigEndian.Uint16(b[1:]), binary.BigEndian.Uint16(b[3:])
 	r.number = binary.BigEndian.Uint64(b[3:])
-	n := int(binary.BigEndian.Uint16(b[11:]))
-	if r.typ < handshake.RecordChangeCipher || r.typ > lastType || !isVersion(r.version) || n > maxRecord {
+	r.length = int(binary.BigEndian.Uint16(b[head-2:]))
+	if r.typ < handshake.RecordChangeCipher || r.typ > lastType || !isVersion(r.version) || r.length > maxRecord {
 		return r, false
 	}
-	r.size = headerLen + n
-	r.body = b[headerLen:min(len(b), r.size)]
+	r.size = head + r.length
+	r.body = b[head:min(len(b), r.size)]
 	return r, true
 }
+
+// short reports whether the record is longer than its datagram.
+func (r *record) short() bool { return len(r.body) < r.length }
 
 func isVersion(v uint16) bool {
 	return v == tlsmsg.DTLS10 || v == tlsmsg.DTLS12 || v == oldOpenSSL
@@ -65,14 +74,14 @@ func isVersion(v uint16) bool {
 func probe(_ flow.Dir, b []byte) proto.Verdict {
 	verdict := proto.No
 	for n := 0; len(b) > 0; n++ {
-		r, ok := parse(b)
+		r, ok := parse(b, 0)
 		switch {
 		case !ok:
 			return min(verdict, proto.Likely)
 		case r.epoch == 0 && r.typ == handshake.RecordHandshake && len(r.body) >= fragmentLen &&
 			(r.body[0] >= tlsmsg.TypeClientHello && r.body[0] <= tlsmsg.TypeHelloVerifyRequest):
 			return proto.Certain
-		case len(r.body) < r.size-headerLen: // cut by the snaplen, or no record
+		case r.short(): // cut by the snaplen, or no record
 			if n == 0 {
 				return proto.Likely
 			}
@@ -110,6 +119,7 @@ type analyzer struct {
 	session handshake.Session
 	half    [2]half
 	keys    keys
+	early   int // records of 0-RTT
 	last    int64
 }
 
@@ -127,11 +137,16 @@ func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 	a.last = s.Now()
 	size := len(b)
 	for first := true; len(b) > 0; first = false {
-		if b[0]&unifiedMask == unifiedStart {
-			a.session.Sealed(s, dir, handshake.RecordData, len(b)-1)
-			break
+		if isUnified(b[0]) {
+			u, ok := parseUnified(b, a.session.CID(dir))
+			if !ok {
+				break
+			}
+			a.unified(s, dir, &u)
+			b = b[u.size:]
+			continue
 		}
-		r, ok := parse(b)
+		r, ok := parse(b, a.session.CID(dir))
 		if !ok {
 			if first && b[0] >= handshake.RecordChangeCipher && b[0] < 64 {
 				s.Malformed("bytes that are no DTLS record")
@@ -149,6 +164,13 @@ func (a *analyzer) record(s *proto.Scope, dir flow.Dir, r *record) {
 	case r.typ == handshake.RecordChangeCipher:
 		a.session.ChangeCipher(s, dir)
 	case r.epoch > 0:
+		if r.typ == typeCID {
+			s.Attr("dtls.cid", "yes")
+			r.typ = handshake.RecordHandshake // the true type is encrypted: a Finished comes first
+			if a.session.Done() {
+				r.typ = handshake.RecordData
+			}
+		}
 		plain, ok := a.keys.open(s, &a.session, dir, r)
 		if !ok {
 			a.session.Sealed(s, dir, r.typ, len(r.body))
@@ -263,5 +285,8 @@ func (*analyzer) Gap(*proto.Scope, flow.Dir, int) error { return nil }
 
 // End implements proto.Analyzer.
 func (a *analyzer) End(s *proto.Scope, why proto.End) {
+	if a.early > 0 {
+		s.Attr("dtls.early_data.records", strconv.Itoa(a.early))
+	}
 	a.session.End(s, why, max(a.last, s.Now()))
 }

@@ -97,6 +97,145 @@ func TestFragments(t *testing.T) {
 	}
 }
 
+// hello13 is a ClientHello of DTLS 1.3 (RFC 9147, 5.3), with a connection id of one
+// byte wanted, and further extensions without data.
+func hello13(name string, types ...byte) []byte {
+	sni := append([]byte{0, byte(len(name) + 3), 0, 0, byte(len(name))}, name...)
+	exts := append([]byte{0, 0, 0, byte(len(sni))}, sni...)
+	exts = append(exts, 0, 43, 0, 5, 4, 0xfe, 0xfc, 0xfe, 0xfd, 0, 54, 0, 2, 1, 7)
+	for _, typ := range types {
+		exts = append(exts, 0, typ, 0, 0)
+	}
+	return slices.Concat([]byte{0xfe, 0xfd}, make([]byte, 32), []byte{0, 0, 0, 2, 0x13, 1, 1, 0, 0, byte(len(exts))}, exts)
+}
+
+// answer13 is a ServerHello; the server wants connection ids of two bytes.
+func answer13(random []byte, exts ...byte) []byte {
+	exts = append([]byte{0, 43, 0, 2, 0xfe, 0xfc, 0, 54, 0, 3, 2, 8, 8}, exts...)
+	return slices.Concat([]byte{0xfe, 0xfd}, random, []byte{0, 0x13, 1, 0, 0, byte(len(exts))}, exts)
+}
+
+// unified is a protected record of DTLS 1.3 (RFC 9147, 4) with a number of 16 bits
+// and a length.
+func unified(epoch byte, cid []byte, n int) []byte {
+	b := []byte{0x2c | epoch}
+	if len(cid) > 0 {
+		b[0] |= 0x10
+	}
+	b = append(append(b, cid...), 0xaa, 0xbb)
+	return append(binary.BigEndian.AppendUint16(b, uint16(n)), make([]byte, n)...)
+}
+
+func TestVersion13(t *testing.T) {
+	t.Parallel()
+	const psk, early = 41, 42
+	retry := []byte("\xcf\x21\xad\x74\xe5\x9a\x61\x11\xbe\x1d\x8c\x02\x1e\x65\xb8\x91\xc2\xa2\x11\x16\x7a\xbb\x8c\x5e\x07\x9e\x09\xe2\xc8\xa8\x33\x9c")
+	at := func(ms int) time.Duration { return time.Duration(ms) * time.Millisecond }
+	first := rec(22, 0, whole(1, 0, hello13("d.test")))
+	resuming := slices.Concat(rec(22, 0, whole(1, 0, hello13("d.test", early, psk))), unified(1, nil, 100))
+	second := rec(22, 0, whole(1, 1, hello13("d.test")))
+	cookie := rec(22, 0, whole(2, 0, answer13(retry, 0, 44, 0, 3, 0, 1, 9)))
+	group := rec(22, 0, whole(2, 0, answer13(retry, 0, 51, 0, 2, 0, 29)))
+	flight := slices.Concat(rec(22, 0, whole(2, 1, answer13(make([]byte, 32)))), unified(2, []byte{7}, 40), unified(2, []byte{7}, 700))
+	resumed := slices.Concat(rec(22, 0, whole(2, 0, answer13(make([]byte, 32), 0, psk, 0, 2, 0, 0))), unified(2, []byte{7}, 60))
+	ack, finished, alert := unified(2, []byte{8, 8}, 35), unified(2, []byte{8, 8}, 61), unified(2, []byte{8, 8}, 19)
+	unlong := append([]byte{0x32, 8, 8, 0xaa}, make([]byte, 61)...) // short number, no length
+	for _, c := range []struct {
+		what  string
+		steps []prototest.Step
+		codes string
+		code  string
+		facts string // name=value, ...
+	}{
+		{"complete after a proof of the address", []prototest.Step{
+			{Dir: up, B: first},
+			{Dir: down, At: at(10), B: cookie},
+			{Dir: up, At: at(20), B: second},
+			{Dir: down, At: at(30), B: flight},
+			{Dir: up, At: at(40), B: ack},
+			{Dir: up, At: at(50), B: finished},
+			{Dir: down, At: at(60), B: unified(3, []byte{7}, 35)},
+		}, "", "done", "tls.version=DTLS 1.3, tls.hello_retry=cookie, dtls.cid=yes"},
+		{"another group", []prototest.Step{
+			{Dir: up, B: first},
+			{Dir: down, At: at(10), B: group},
+			{Dir: up, At: at(20), B: second},
+			{Dir: down, At: at(30), B: flight},
+			{Dir: up, At: at(40), B: unlong},
+		}, "tls.hello-retry", "done", "tls.hello_retry=yes"},
+		{"the client says no more", []prototest.Step{
+			{Dir: up, B: first},
+			{Dir: down, At: at(10), B: flight},
+			{Dir: up, At: at(20), B: ack},
+			{Dir: down, At: at(3000), B: unified(2, []byte{7}, 700)},
+			{Dir: down, At: at(9000), B: []byte{0x2c}},
+		}, "tls.handshake-stalled", "stalled", "tls.version=DTLS 1.3"},
+		{"refused in secret", []prototest.Step{
+			{Dir: up, B: first},
+			{Dir: down, At: at(10), B: flight},
+			{Dir: up, At: at(20), B: alert},
+		}, "tls.encrypted-alert", "encrypted alert", "tls.version=DTLS 1.3"},
+		{"early data", []prototest.Step{
+			{Dir: up, B: resuming},
+			{Dir: up, At: at(5), B: unified(1, nil, 50)},
+			{Dir: down, At: at(10), B: resumed},
+			{Dir: up, At: at(20), B: finished},
+		}, "", "done", "tls.early_data.offered=yes, dtls.early_data.records=2, tls.resumed=psk"},
+		{"early data refused", []prototest.Step{
+			{Dir: up, B: resuming},
+			{Dir: down, At: at(10), B: flight},
+			{Dir: up, At: at(20), B: finished},
+		}, "tls.early-data-refused", "done", "tls.early_data=refused"},
+	} {
+		got := prototest.Run(t, fresh(), c.steps, proto.Over)
+		if codes := strings.Join(got.Rec.Codes(), " "); codes != c.codes || len(got.Rec.Bad) > 0 {
+			t.Errorf("%s: codes %q, want %q; malformed %q", c.what, codes, c.codes, got.Rec.Bad)
+		}
+		if code := exchanged(got.Rec); code != c.code {
+			t.Errorf("%s: exchange %q, want %q", c.what, code, c.code)
+		}
+		facts := got.Facts.Attrs()
+		for fact := range strings.SplitSeq(c.facts, ", ") {
+			name, value, _ := strings.Cut(fact, "=")
+			if facts[name] != value {
+				t.Errorf("%s: %s is %q, want %q", c.what, name, facts[name], value)
+			}
+		}
+		if !strings.HasPrefix(facts["tls.ja4"], "dd3d") {
+			t.Errorf("%s: JA4 %s", c.what, facts["tls.ja4"])
+		}
+		prototest.EveryPrefix(t, fresh, c.steps)
+	}
+}
+
+// exchanged is the code of the only exchange.
+func exchanged(r *prototest.Recorder) string {
+	if len(r.Exchanges) != 1 {
+		return ""
+	}
+	return r.Exchanges[0].Code
+}
+
+// Records with connection ids in DTLS 1.2 (RFC 9146): as long as the receiver wants.
+func TestConnectionIDs(t *testing.T) {
+	t.Parallel()
+	withID := func(id []byte, n int) []byte {
+		b := append([]byte{25, 0xfe, 0xfd, 0, 1, 0, 0, 0, 0, 0, 1}, id...)
+		return append(binary.BigEndian.AppendUint16(b, uint16(n)), make([]byte, n)...)
+	}
+	answer := slices.Concat([]byte{0xfe, 0xfd}, make([]byte, 32), []byte{0, 0xc0, 0x2b, 0, 0, 7, 0, 54, 0, 3, 2, 8, 8})
+	got := prototest.Run(t, fresh(), []prototest.Step{
+		{Dir: up, B: rec(22, 0, whole(1, 0, hello13("d.test")))},
+		{Dir: down, At: time.Millisecond, B: slices.Concat(rec(22, 0, whole(2, 0, answer)), rec(22, 0, whole(14, 1, nil)))},
+		{Dir: up, At: 2 * time.Millisecond, B: slices.Concat(rec(20, 0, []byte{1}), withID([]byte{8, 8}, 40))},
+		{Dir: down, At: 3 * time.Millisecond, B: slices.Concat(rec(20, 0, []byte{1}), withID([]byte{7}, 40), withID([]byte{7}, 50))},
+	}, proto.Over)
+	facts := got.Facts.Attrs()
+	if len(got.Rec.Bad)+len(got.Rec.Reports) > 0 || exchanged(got.Rec) != "done" || facts["dtls.cid"] != "yes" || facts["tls.version"] != "DTLS 1.2" {
+		t.Errorf("exchange %q, facts %v, codes %v, malformed %v", exchanged(got.Rec), facts, got.Rec.Codes(), got.Rec.Bad)
+	}
+}
+
 func TestProbe(t *testing.T) {
 	t.Parallel()
 	data := rec(23, 1, make([]byte, 20))
@@ -120,6 +259,7 @@ func TestProbe(t *testing.T) {
 
 func FuzzDTLS(f *testing.F) {
 	f.Add(rec(22, 0, whole(1, 0, clientHello("x", 0))), rec(22, 0, part(2, 1, 0, 10, serverHello())))
+	f.Add(rec(22, 0, whole(1, 0, hello13("x"))), slices.Concat(rec(22, 0, whole(2, 0, answer13(make([]byte, 32)))), unified(2, []byte{7}, 40), unified(3, []byte{7}, 19)))
 	f.Fuzz(func(t *testing.T, x, y []byte) {
 		probe(up, x)
 		c := fresh()

@@ -46,7 +46,7 @@ func (k *keys) ask(s *proto.Scope, h *handshake.Session) {
 // the upper bits (RFC 6347, 4.1.2.1).
 func (k *keys) open(s *proto.Scope, h *handshake.Session, dir flow.Dir, r *record) (plain []byte, ok bool) {
 	k.ask(s, h)
-	if k.opener[dir] == nil || r.epoch != firstEpoch || k.failed >= maxFailed || len(r.body) < r.size-headerLen {
+	if k.opener[dir] == nil || r.epoch != firstEpoch || k.failed >= maxFailed || r.short() {
 		return nil, false
 	}
 	plain, ok = k.opener[dir].Open(r.number, r.typ, r.version, r.body)

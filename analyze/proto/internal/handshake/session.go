@@ -71,6 +71,18 @@ func (h *Session) V13() bool {
 // any more.
 func (h *Session) Encrypted(dir flow.Dir) bool { return h.ccs[dir] }
 
+// CID is the length of the connection ids in protected records of a direction (RFC
+// 9146, 3): that which the receiver chose, if both sides want them. 0: there are none.
+func (h *Session) CID(dir flow.Dir) int {
+	if h.Client == nil || h.Server == nil || h.Client.CID < 0 || h.Server.CID < 0 {
+		return 0
+	}
+	if dir == flow.ToServer {
+		return h.Server.CID
+	}
+	return h.Client.CID
+}
+
 // SNI is the name asked for.
 func (h *Session) SNI() string {
 	if h.Client == nil {
@@ -210,7 +222,7 @@ func (h *Session) OldHello(s *proto.Scope, version uint16, began When) {
 	if h.Client != nil {
 		return
 	}
-	h.Client = &tlsmsg.Client{Identity: &tlsmsg.Identity{Max: version}}
+	h.Client = &tlsmsg.Client{Identity: &tlsmsg.Identity{Max: version, CID: -1}}
 	h.hello, h.helloEnd = began, When{s.Now(), s.Frame()}
 	s.Attr("tls.version.offered", tlsmsg.VersionName(version))
 	h.progress(flow.ToServer, "ClientHello", h.helloEnd)
@@ -224,6 +236,10 @@ func (h *Session) serverHello(s *proto.Scope, body []byte) {
 	}
 	if c.Retry {
 		h.early(s, "another ClientHello is wanted")
+		if c.Group == 0 { // the client shall prove its address (RFC 9147, 5.1)
+			s.Attr("tls.hello_retry", "cookie")
+			return
+		}
 		s.Report(HelloRetry, finding.Text(h.SNI()), finding.Num(c.Group))
 		s.Attr("tls.hello_retry", "yes")
 		return
@@ -231,7 +247,7 @@ func (h *Session) serverHello(s *proto.Scope, body []byte) {
 	if h.Server != nil {
 		return // renegotiation
 	}
-	h.Server = &tlsmsg.Server{Version: c.Negotiated(), Cipher: c.Cipher, EncryptThenMAC: c.EncryptThenMAC, Random: c.Random}
+	h.Server = &tlsmsg.Server{Version: c.Negotiated(), Cipher: c.Cipher, EncryptThenMAC: c.EncryptThenMAC, CID: c.CID, Random: c.Random}
 	version := tlsmsg.VersionName(c.Negotiated())
 	s.Attr("tls.version", version)
 	s.Attr("tls.cipher", tlsmsg.CipherName(c.Cipher))

@@ -62,9 +62,9 @@ func TestEarlyData(t *testing.T) {
 		{"not resumed", clientHello(early, psk), []message{
 			{tlsmsg.TypeServerHello, serverHello(random, versions)}, {tlsmsg.TypeEncryptedExtensions, block()},
 		}, "refused", "tls.early-data-refused"},
-		{"asked for another hello", clientHello(early, psk), []message{
+		{"asked to prove its address", clientHello(early, psk), []message{
 			{tlsmsg.TypeServerHello, serverHello(retry, versions)}, {tlsmsg.TypeServerHello, serverHello(random, versions, psk)},
-		}, "refused", "tls.early-data-refused tls.hello-retry"},
+		}, "refused", "tls.early-data-refused"},
 	} {
 		rec, facts := &prototest.Recorder{}, &proto.Facts{}
 		rec.Declare(handshake.Defs()...)

@@ -49,6 +49,7 @@ const (
 	extEarlyData           = 42
 	extSupportedVersions   = 43
 	extKeyShare            = 51
+	extConnectionID        = 54 // RFC 9146
 	extECH                 = 0xfe0d
 )
 
@@ -76,6 +77,7 @@ type ClientHello struct {
 	Versions     []uint16 // supported_versions
 	EarlyData    bool
 	ECH          bool // encrypted client hello: SNI is the outer name
+	CID          int  // DTLS: length of the id that records to the client shall have; -1: not offered
 }
 
 // ServerHello is what the server chose.
@@ -90,6 +92,7 @@ type ServerHello struct {
 	PSK            bool
 	EncryptThenMAC bool
 	Retry          bool // HelloRetryRequest (RFC 8446, 4.1.3)
+	CID            int  // DTLS: length of the id that records to the server shall have; -1: not sent
 }
 
 // Negotiated is the version that counts.
@@ -146,7 +149,7 @@ func IsGREASE(v uint16) bool { return v&0x0f0f == 0x0a0a && v>>8 == v&0xff }
 // false when it breaks its own lengths.
 func (h *ClientHello) Parse(body []byte, dtls bool) (ok bool) {
 	*h = ClientHello{
-		Ciphers: h.Ciphers[:0], Extensions: h.Extensions[:0], Groups: h.Groups[:0], PointFormats: h.PointFormats[:0],
+		CID: -1, Ciphers: h.Ciphers[:0], Extensions: h.Extensions[:0], Groups: h.Groups[:0], PointFormats: h.PointFormats[:0],
 		SigAlgs: h.SigAlgs[:0], Versions: h.Versions[:0],
 	}
 	s := cryptobyte.String(body)
@@ -229,6 +232,8 @@ func (h *ClientHello) extension(typ uint16, data cryptobyte.String) bool {
 		h.EarlyData = true
 	case extECH:
 		h.ECH = true
+	case extConnectionID:
+		h.CID = connectionID(data)
 	}
 	return true
 }
@@ -247,6 +252,15 @@ func serverName(data cryptobyte.String) (name []byte, ok bool) {
 		return nil, true
 	}
 	return text[:min(len(text), maxSNI)], true
+}
+
+// connectionID is the length of a connection id (RFC 9146, 3); -1: it is none.
+func connectionID(data cryptobyte.String) int {
+	var id cryptobyte.String
+	if !data.ReadUint8LengthPrefixed(&id) {
+		return -1
+	}
+	return len(id)
 }
 
 // keyShares reports whether key shares (RFC 8446, 4.2.8) keep to their lengths.
@@ -289,7 +303,7 @@ func isRetry(random []byte) bool {
 // Parse reads the body of a ServerHello in place of what h was before; ok is false
 // when it breaks its own lengths.
 func (h *ServerHello) Parse(body []byte) (ok bool) {
-	*h = ServerHello{Extensions: h.Extensions[:0]}
+	*h = ServerHello{CID: -1, Extensions: h.Extensions[:0]}
 	s := cryptobyte.String(body)
 	var random, session cryptobyte.String
 	var compression uint8
@@ -315,6 +329,8 @@ func (h *ServerHello) extension(typ uint16, data cryptobyte.String) (ok bool) {
 		h.PSK = true
 	case extEncryptThenMAC:
 		h.EncryptThenMAC = true
+	case extConnectionID:
+		h.CID = connectionID(data)
 	case extALPN:
 		h.ALPN, ok = chosenProtocol(data)
 		return ok

@@ -17,6 +17,7 @@ type Identity struct {
 	JA3, JA4  string
 	EarlyData bool
 	ECH       bool // encrypted client hello: the name asked for is the outer one
+	CID       int  // as in ClientHello
 }
 
 // Client is what is kept of a ClientHello.
@@ -31,6 +32,7 @@ type Server struct {
 	Version        uint16 // negotiated
 	Cipher         uint16
 	EncryptThenMAC bool
+	CID            int // as in ServerHello
 	Random         [32]byte
 }
 
@@ -77,7 +79,7 @@ func (m *Hellos) Client(body []byte, transport byte, word func([]byte) string) (
 func (h *ClientHello) identity(transport byte) *Identity {
 	return &Identity{
 		Max: h.MaxVersion(), Min: h.MinVersion(), ALPN: h.ALPN, Offered: strings.Join(h.ALPN, ","), MaxName: VersionName(h.MaxVersion()),
-		JA3: h.JA3(), JA4: h.JA4(transport), EarlyData: h.EarlyData, ECH: h.ECH,
+		JA3: h.JA3(), JA4: h.JA4(transport), EarlyData: h.EarlyData, ECH: h.ECH, CID: h.CID,
 	}
 }
 
@@ -145,6 +147,8 @@ func appendIdentity(key, body []byte, dtls bool) (_, sni []byte, ok bool) {
 			if !keyShares(data) {
 				return key, nil, false
 			}
+		case extConnectionID:
+			key = append(key, byte(connectionID(data)&0xff), byte(len(data)&0xff))
 		case extALPN:
 			key = append(binary.BigEndian.AppendUint16(key, uint16(len(data))), data...) //nolint:gosec // read with 16 bits of length
 		case extPointFormats, extSignatureAlgorithms, extGroups:
