@@ -162,6 +162,7 @@ func Protocols() []proto.Spec {
 func Correlators() []correlate.Spec {
 	return []correlate.Spec{
 		correlate.Channels(),
+		correlate.Checksums(),
 		correlate.Peers(),
 		correlate.Floods(),
 		correlate.Fragmented(),
