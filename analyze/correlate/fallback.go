@@ -2,7 +2,6 @@ package correlate
 
 import (
 	"cmp"
-	"net/netip"
 	"slices"
 
 	"netwhy/analyze/conn"
@@ -66,11 +65,12 @@ func Paths() Spec {
 
 // attempt is a connection as far as falling back is concerned.
 type attempt struct {
-	client, server netip.AddrPort
+	client, server hosts.Number
+	port           uint16
 	mac            [6]byte
+	icmp           bool
 	start          int64
 	frame          uint64
-	ok, icmp       bool
 }
 
 // beyond is what a host asked for through one first hop.
@@ -83,7 +83,7 @@ type beyond struct {
 }
 
 type paths struct {
-	v6failed, v4 []attempt
+	v6failed, v4 pages[attempt]
 	macs         hosts.Table[uint32] // numbers of first hops
 	hops         cases[beyond]       // by client and first hop
 	peers        hosts.Set           // by the place of the hop
@@ -144,18 +144,20 @@ func (p *paths) Conn(_ *Out, c *Folded) {
 		}
 		h.number = 0
 	}
-	if c.ID.Proto != flow.TCP || c.SYNs == 0 {
+	if c.ID.Proto != flow.TCP || c.SYNs == 0 || c.From == 0 || c.To == 0 {
 		return
 	}
-	a := attempt{
-		client: c.Client.Addr, server: c.Server.Addr, mac: c.Client.MAC, start: c.Start, frame: c.First,
-		ok: c.Established, icmp: c.End == conn.EndICMPError,
+	all := &p.v4
+	switch v6 := c.Server.Addr.Addr().Is6(); {
+	case v6 && !c.Established && c.End != conn.EndRefused:
+		all = &p.v6failed
+	case v6, !c.Established:
+		return
 	}
-	switch {
-	case a.server.Addr().Is6() && !a.ok && c.End != conn.EndRefused && len(p.v6failed) < maxAttempts:
-		p.v6failed = append(p.v6failed, a)
-	case a.server.Addr().Is4() && a.ok && len(p.v4) < maxAttempts:
-		p.v4 = append(p.v4, a)
+	if all.len() < maxAttempts {
+		all.add(attempt{
+			client: c.From, server: c.To, port: c.Server.Addr.Port(), mac: c.Client.MAC, icmp: c.End == conn.EndICMPError, start: c.Start, frame: c.First,
+		})
 	}
 }
 
@@ -195,10 +197,11 @@ func (p *paths) End(o *Out) {
 	}
 }
 
+// fallback is what took the place of IPv6 at one service.
 type fallback struct {
 	ev    evidence
-	first attempt
-	v4    netip.Addr
+	first *attempt
+	v4    hosts.Number
 	n     uint64
 	worst int64
 	total int64
@@ -208,25 +211,24 @@ type fallback struct {
 // fallbacks pairs failed IPv6 attempts with the IPv4 connection that took their
 // place: of the same station, to the same port, soon after.
 func (p *paths) fallbacks(o *Out) {
-	byStart := func(a, b attempt) int { return cmp.Compare(a.start, b.start) }
-	slices.SortStableFunc(p.v6failed, byStart)
-	slices.SortStableFunc(p.v4, byStart)
-	used := make([]bool, len(p.v4))
-	found := map[netip.AddrPort]*fallback{}
-	var order []netip.AddrPort
-	for _, a := range p.v6failed {
-		i, _ := slices.BinarySearchFunc(p.v4, a, byStart)
-		for ; i < len(p.v4) && p.v4[i].start-a.start <= fallbackWithin; i++ {
-			b := &p.v4[i]
-			if used[i] || b.mac != a.mac || b.server.Port() != a.server.Port() {
+	if p.v6failed.len() == 0 {
+		return
+	}
+	byStart := func(a, b *attempt) int { return cmp.Compare(a.start, b.start) }
+	failed, v4 := slices.SortedStableFunc(p.v6failed.each(), byStart), slices.SortedStableFunc(p.v4.each(), byStart)
+	used := make([]bool, len(v4))
+	var found cases[fallback] // by service
+	for _, a := range failed {
+		i, _ := slices.BinarySearchFunc(v4, a, byStart)
+		for ; i < len(v4) && v4[i].start-a.start <= fallbackWithin; i++ {
+			b := v4[i]
+			if used[i] || b.mac != a.mac || b.port != a.port {
 				continue
 			}
 			used[i] = true
-			f := found[a.server]
-			if f == nil {
-				f = &fallback{first: a, v4: b.server.Addr()}
-				found[a.server] = f
-				order = append(order, a.server)
+			f, _ := found.entry(service(a.server, a.port), maxAttempts)
+			if f.n == 0 {
+				f.first, f.v4 = a, b.server
 			}
 			f.n++
 			f.worst, f.total = max(f.worst, b.start-a.start), f.total+b.start-a.start
@@ -236,12 +238,11 @@ func (p *paths) fallbacks(o *Out) {
 			break
 		}
 	}
-	for _, server := range order {
-		f := found[server]
+	for f := range found.all.each() {
 		o.Emit(finding.Finding{
-			Code: IPv6Fallback, Severity: finding.Notice, Host: server.Addr(), Evidence: f.ev.done(&p.trail),
+			Code: IPv6Fallback, Severity: finding.Notice, Host: o.Hosts.Addr(f.first.server), Evidence: f.ev.done(&p.trail),
 			Values: []finding.Value{
-				finding.Text(f.first.client.Addr().String()), finding.Text(f.v4.String()), finding.Num(server.Port()),
+				finding.Text(o.Hosts.Addr(f.first.client).String()), finding.Text(o.Hosts.Addr(f.v4).String()), finding.Num(f.first.port),
 				finding.Num(f.n), finding.Num(float64(f.worst) / second), finding.Num(float64(f.total) / second), flag(f.icmp),
 			},
 		})

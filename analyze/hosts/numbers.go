@@ -11,7 +11,7 @@ import (
 type Number uint32
 
 // Bits is the width of a Number, and Most bounds the addresses that get one: what
-// they take is 6 MiB at most.
+// they take is 8 MiB at most.
 const (
 	Bits = 18
 	Most = 1<<Bits - 1
@@ -21,31 +21,110 @@ const (
 // them. An IPv4 address within IPv6 is that IPv4 address, and zones are left out:
 // packets have none. The zero value is ready.
 type Numbers struct {
-	index []Number  // by place: 0 is free
-	known []address // of number n: n-1
+	v4    []uint64 // by place: an address and, in the lower half, its number; 0: free
+	v6    []Number // by place; 0: free
+	n4    int      // IPv4 addresses
+	known []address
 	seed  [2]uint64
 }
 
 type address struct{ hi, lo uint64 }
 
-const leastIndex = 1 << 8
+const (
+	leastIndex = 1 << 6
+	mapped     = 0xffff << 32 // what stands before an IPv4 address in IPv6 (RFC 4291, 2.5.5.2)
+)
 
 // Of returns the number of an address, which may be new; 0: it is not valid, or
 // there is no room.
 func (n *Numbers) Of(a netip.Addr) Number {
+	if a.Is4() {
+		b := a.As4()
+		return n.of4(binary.BigEndian.Uint32(b[:]))
+	}
 	if !a.IsValid() {
 		return 0
 	}
-	if 4*len(n.known) >= 3*len(n.index) {
-		n.grow()
-	}
 	k := addressOf(a)
-	i := n.find(k)
-	if n.index[i] == 0 && len(n.known) < Most {
-		n.known = append(n.known, k)
-		n.index[i] = Number(len(n.known)) //nolint:gosec // at most Most
+	if k.hi == 0 && k.lo>>32 == mapped>>32 {
+		return n.of4(uint32(k.lo)) //nolint:gosec // the lower half is meant
 	}
-	return n.index[i]
+	return n.of6(k)
+}
+
+// of4 finds an IPv4 address with one look into memory.
+func (n *Numbers) of4(a uint32) Number {
+	if 4*n.n4 >= 3*len(n.v4) {
+		n.grow4()
+	}
+	i := n.find4(a)
+	if n.v4[i] == 0 && len(n.known) < Most {
+		n.known = append(n.known, address{lo: mapped | uint64(a)})
+		n.v4[i] = uint64(a)<<32 | uint64(len(n.known))
+		n.n4++
+	}
+	return Number(n.v4[i]) //nolint:gosec // the lower half is meant
+}
+
+func (n *Numbers) find4(a uint32) int {
+	mask := len(n.v4) - 1
+	i := int(fold(uint64(a)^n.seed[0], multiplier)) & mask //nolint:gosec // any bits will do
+	for n.v4[i] != 0 && uint32(n.v4[i]>>32) != a {
+		i = (i + 1) & mask
+	}
+	return i
+}
+
+func (n *Numbers) grow4() {
+	n.sow()
+	old := n.v4
+	n.v4 = make([]uint64, max(leastIndex, 2*len(old)))
+	clear(n.v4) // or the system gives each page twice: find reads before it is written
+	for _, x := range old {
+		if x != 0 {
+			n.v4[n.find4(uint32(x>>32))] = x
+		}
+	}
+}
+
+func (n *Numbers) of6(k address) Number {
+	if 4*(len(n.known)-n.n4) >= 3*len(n.v6) {
+		n.grow6()
+	}
+	i := n.find6(k)
+	if n.v6[i] == 0 && len(n.known) < Most {
+		n.known = append(n.known, k)
+		n.v6[i] = Number(len(n.known)) //nolint:gosec // at most Most
+	}
+	return n.v6[i]
+}
+
+func (n *Numbers) find6(k address) int {
+	mask := len(n.v6) - 1
+	i := int(fold(k.hi^n.seed[0], k.lo^n.seed[1])) & mask //nolint:gosec // any bits will do
+	for n.v6[i] != 0 && n.known[n.v6[i]-1] != k {
+		i = (i + 1) & mask
+	}
+	return i
+}
+
+func (n *Numbers) grow6() {
+	n.sow()
+	old := n.v6
+	n.v6 = make([]Number, max(leastIndex, 2*len(old)))
+	clear(n.v6) // see grow4
+	for _, x := range old {
+		if x != 0 {
+			n.v6[n.find6(n.known[x-1])] = x
+		}
+	}
+}
+
+// sow makes the seeds, once.
+func (n *Numbers) sow() {
+	if n.seed == [2]uint64{} {
+		n.seed = [2]uint64{seed(), seed()}
+	}
 }
 
 // Addr is the address of a number.
@@ -63,9 +142,7 @@ func (n *Numbers) Addr(x Number) netip.Addr {
 // two addresses that need no numbers. The seed makes it as good as certain that no
 // others have it, whoever chose them.
 func (n *Numbers) Mix(a, b uint64) uint64 {
-	if n.index == nil {
-		n.grow()
-	}
+	n.sow()
 	return max(fold(a^n.seed[0], b^n.seed[1]), 1)
 }
 
@@ -84,27 +161,6 @@ func (n *Numbers) Pair(a, b netip.Addr) uint64 {
 func addressOf(a netip.Addr) address {
 	b := a.As16()
 	return address{binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:])}
-}
-
-// find returns the place of an address, or the free one where it belongs.
-func (n *Numbers) find(k address) int {
-	mask := len(n.index) - 1
-	i := int(fold(k.hi^n.seed[0], k.lo^n.seed[1])) & mask //nolint:gosec // any bits will do
-	for n.index[i] != 0 && n.known[n.index[i]-1] != k {
-		i = (i + 1) & mask
-	}
-	return i
-}
-
-func (n *Numbers) grow() {
-	if n.index == nil {
-		n.seed = [2]uint64{seed(), seed()}
-	}
-	n.index = make([]Number, max(leastIndex, 2*len(n.index)))
-	clear(n.index) // or the system gives each page twice: find reads before it is written
-	for i := range n.known {
-		n.index[n.find(n.known[i])] = Number(i + 1)
-	}
 }
 
 // fold mixes two words into one: a product whose halves are put together.
