@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"bytes"
 	"encoding/binary"
 	"strings"
 
@@ -18,6 +19,7 @@ type unclaimed struct {
 	lists [][]int  // by the table's number, then data and STUN: names as names.index has them
 	data  int      // number of the list that is data alone
 	mptcp int      // name
+	http  int      // name
 	given []uint64 // frames that were named here, by names: no more is ever taken back
 }
 
@@ -40,12 +42,13 @@ func addUnclaimed(add func(name string)) {
 
 const (
 	nameMPTCP = "mptcp"
+	nameHTTP  = "http"
 	nameSTUN  = "stun"
 )
 
 func newUnclaimed(n *names) *unclaimed {
 	u := &unclaimed{
-		ports: assigned.New(), mptcp: n.index[nameMPTCP],
+		ports: assigned.New(), mptcp: n.index[nameMPTCP], http: n.index[nameHTTP],
 		given: make([]uint64, len(n.list)),
 	}
 	for _, list := range assigned.Names() {
@@ -115,7 +118,28 @@ func (l *lane) nameSegment(slot uint32, c *conversation, payload []byte, m tcp.M
 			c.print[flow.ToClient] = uint32(n + 1) //nolint:gosec // some hundred lists
 		}
 	}
+	l.giveStream(n, payload, int(l.pkt.PayloadLen) > len(payload))
+}
+
+// giveStream counts bytes of a stream. Where Wireshark waits for the rest of a message
+// it names only frames that were cut, whose rest will not come.
+func (l *lane) giveStream(n int, payload []byte, cut bool) {
+	if assigned.Waits(n) {
+		if !cut {
+			return
+		}
+		if l.unclaimed.lists[n][0] == l.unclaimed.http && !isHTTP(payload) {
+			l.giveOne(int(decode.Data))
+		}
+	}
 	l.give(n)
+}
+
+// isHTTP recognises the head of a message.
+func isHTTP(b []byte) bool {
+	const version = "HTTP/1."
+	line, _, _ := bytes.Cut(b, []byte{'\n'})
+	return bytes.HasPrefix(line, []byte(version)) || bytes.Contains(line, []byte(" "+version))
 }
 
 // nameDatagram does so for a datagram.
@@ -177,6 +201,9 @@ func (l *lane) takeBack(c *conversation, k *socket) {
 			continue
 		}
 		list, _ := l.unclaimed.listed(assigned.TCP, c.key.PortA, c.key.PortB, k.waiting(flow.Dir(dir)))
+		if assigned.Waits(list) {
+			continue
+		}
 		for _, i := range l.unclaimed.lists[list] {
 			n := min(uint64(frames), l.unclaimed.given[i])
 			l.d.carried[i] -= n // what the other deltas have is greater
@@ -196,6 +223,8 @@ func (l *lane) nameQuote() {
 	switch q.Proto {
 	case flow.TCP:
 		n, _ = l.unclaimed.listed(assigned.TCP, q.Key.PortA, q.Key.PortB, b)
+		l.giveStream(n, b, true)
+		return
 	case flow.UDP:
 		n, _ = l.unclaimed.listed(assigned.UDP, q.Key.PortA, q.Key.PortB, b)
 	}

@@ -115,10 +115,13 @@ func (d *decoder) gre(off int) {
 }
 
 func (d *decoder) grePayload(et uint16, at int, seq bool) {
-	const wccp, cdp, osi, oldEthernet, frameRelay = 0x883e, 0x2000, 0x00fe, 0x6400, 0x6559
+	const (
+		wccp, cdp, osi, oldEthernet, frameRelay, nhrp = 0x883e, 0x2000, 0x00fe, 0x6400, 0x6559, 0x2001
+		bonding, oldBonding                           = 0xb7ea, 0x0101
+	)
 	p := d.p
 	switch et {
-	case 0: // keepalive
+	case 0, bonding, oldBonding: // keepalive; RFC 8157, 4: control messages
 	case typePPP:
 		d.ppp(at)
 	case oldEthernet:
@@ -153,6 +156,8 @@ func (d *decoder) grePayload(et uint16, at int, seq bool) {
 		d.ipv4(at)
 	case cdp:
 		p.Protos.Add(CDP)
+	case nhrp:
+		p.Protos.Add(NHRP)
 	case osi:
 		d.osi(at)
 	default:

@@ -136,6 +136,9 @@ func (d *decoder) frame80211(off int, padded bool) {
 	p.L2, p.L2Kind = pos(off), L2WLAN
 	fc, fl := d.b[off], d.b[off+1]
 	if fc>>2&3 != typeData || fc&noData != 0 {
+		if mgmtHead := 24; fc>>2&3 == 0 && fl&protected != 0 {
+			d.data(off + mgmtHead) // as the third message of an authentication by WEP
+		}
 		d.endLink(off)
 		return
 	}

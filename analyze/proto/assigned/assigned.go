@@ -93,13 +93,22 @@ func (p *Ports) one(t Transport, port uint16, payload []byte) (n int, sure bool)
 	}
 	n = int(s.entry[int(s.below[port>>6])+bits.OnesCount64(word&(1<<(port&63)-1))])
 	c := tableOf(t)[n].check
-	if c != always && !c.passes(payload) {
+	if c != always && c != waits && !c.passes(payload) {
 		return Unknown, false
 	}
 	if t == UDP {
 		n += len(tcp)
 	}
-	return n, c == always
+	return n, c == always || c == waits
+}
+
+// Waits reports whether Wireshark waits for the rest of a message before it names
+// what has this number: there is a name only for frames that were cut.
+func Waits(n int) bool {
+	if n < 0 || n >= len(tcp) {
+		return false
+	}
+	return tcp[n].check == waits
 }
 
 func tableOf(t Transport) []entry {

@@ -33,6 +33,13 @@ const (
 	skinny            // little-endian length, known version
 	cql               // version 1 to 5, request or answer
 	aol               // "*"
+	snmp              // a sequence that begins with a version (RFC 3416)
+	kerberos          // an application tag (RFC 4120, 5.10)
+	radius            // codes (RFC 2865, 3; RFC 5176, 2.3)
+	isakmp            // version 1 or 2 (RFC 7296, 3.1)
+	sip               // a method or a version (RFC 3261, 7)
+	hsrp              // a version or a type of TLV, and a code (RFC 2281, 5.1)
+	waits             // a stream whose messages Wireshark waits for: named where the frame is cut
 )
 
 func (c check) passes(b []byte) bool {
@@ -95,11 +102,44 @@ func (c check) seldom(b []byte, at func(int) byte) bool {
 		return len(b) >= 12 && b[2]|b[3] == 0 && binary.LittleEndian.Uint32(b) >= 4 && binary.LittleEndian.Uint32(b[4:]) <= 22
 	case cql:
 		return len(b) >= 9 && at(0)&0x7f >= 1 && at(0)&0x7f <= 5
+	case snmp:
+		return wholeSequence(b)
+	case kerberos:
+		return at(0)>>5 == 3
+	case radius:
+		return at(0) >= 1 && at(0) <= 13 || at(0) >= 40 && at(0) <= 45
+	case hsrp:
+		return len(b) >= 12 && b[0] <= 4 && (b[0] != 0 || b[1] <= 3)
+	case isakmp:
+		return at(17)>>4 == 1 || at(17)>>4 == 2
+	case sip:
+		return bytes.HasPrefix(b, []byte("SIP/2.0")) || len(b) > 3 && letters(b[:3])
 	case aol:
 		return at(0) == '*'
 	default:
 		return false
 	}
+}
+
+// wholeSequence reports whether b begins with a sequence of BER that ends within b.
+func wholeSequence(b []byte) bool {
+	const sequence, long = 0x30, 0x80
+	if len(b) < 2 || b[0] != sequence {
+		return false
+	}
+	at, n := 2, int(b[1])
+	if n >= long {
+		k := n - long
+		if k > 3 || len(b) < at+k {
+			return false
+		}
+		n = 0
+		for _, c := range b[at : at+k] {
+			n = n<<8 | int(c)
+		}
+		at += k
+	}
+	return n > 0 && at+n <= len(b)
 }
 
 func hexadecimal(c byte) bool {

@@ -61,11 +61,13 @@ type proof struct {
 func (a *dynamic) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 	switch {
 	case a.denied || s.Duplicate() && !a.sure:
+		s.Carries("data")
 		return len(b), nil
 	case !a.sure:
 		s.App("")
 		a.judge(dir, b)
 		if !a.sure {
+			s.Carries("data")
 			return len(b), nil
 		}
 	}

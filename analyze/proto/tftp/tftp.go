@@ -84,6 +84,10 @@ func (analyzer) Data(s *proto.Scope, _ flow.Dir, b []byte) (int, error) {
 	case read, write:
 		name, _, _ := bytes.Cut(b[2:], []byte{0})
 		s.Attr("tftp.file", ask.Clip(name))
+	case data:
+		if len(b) > 4 {
+			s.Carries("data")
+		}
 	case failure:
 		words, _, _ := bytes.Cut(b[4:], []byte{0})
 		const optionRefused = 8 // the client may stop so after it has the size (RFC 2347)
