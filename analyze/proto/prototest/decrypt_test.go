@@ -228,8 +228,8 @@ func TestReadsDTLS(t *testing.T) {
 	}
 }
 
-// The secrets are in the capture: QUIC version 2 with HTTP/3, whose second page is
-// not there.
+// The secrets are in the capture: QUIC version 2 with HTTP/3, whose first page is
+// asked for in 0-RTT, and whose second page is not there.
 func TestReadsHTTP3(t *testing.T) {
 	t.Parallel()
 	r := replay(t, filepath.Join(corpus(t), "quic-v2.pcapng"))

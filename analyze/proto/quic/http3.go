@@ -24,6 +24,7 @@ const (
 // directions is a request and its response.
 type http3 struct {
 	foreign   bool // the streams are those of another protocol
+	early     bool // a 0-RTT packet is read: nobody has agreed on HTTP/3 yet, and tshark counts none
 	sure      bool // a control stream or a header was read
 	exchanges map[uint64]*exchange
 	asked     int                 // requests that are among the first of the connection
@@ -90,7 +91,9 @@ func (h *http3) data(s *proto.Scope, from int, id, off uint64, b []byte, fin boo
 	}
 	if h.sure {
 		s.App("http3")
-		s.Carries("http3")
+		if !h.early {
+			s.Carries("http3")
+		}
 	}
 }
 

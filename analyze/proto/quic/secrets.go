@@ -117,7 +117,10 @@ func (a *analyzer) openEarly(s *proto.Scope, k *keys, p *long) bool {
 	}
 	t.largest = max(t.largest, o.number)
 	s.Attr("tls.decrypted", "yes")
+	w := a.web()
+	w.early = true
 	a.inside(s, 0, o.frames, &x.late[0])
+	w.early = false
 	return true
 }
 
