@@ -1,24 +1,28 @@
 package proto
 
+import "hash/maphash"
+
 // kept is what the analyzers of one lane remember from conversation to
 // conversation so as not to work it out again: what is said never depends on it.
 // It comes into being with its lane's Scope and belongs to that goroutine.
 type kept struct {
 	things map[any]any // by type
-	words  map[string]string
+	words  [maxWords]string
+	seed   maphash.Seed
 	facts  map[step]*fact
 }
 
-// Bounds of what is remembered in a lane. What is full is begun anew.
+// Bounds of what is remembered in a lane. A word makes room for another at its place;
+// facts, when they are too many, are begun anew.
 const (
-	maxWords    = 1 << 12
+	maxWords    = 1 << 11
 	maxWordLen  = 256
 	maxKeptFact = 1 << 12
 )
 
 func (s *Scope) kept() *kept {
 	if s.keeps == nil {
-		s.keeps = &kept{things: map[any]any{}, words: map[string]string{}, facts: map[step]*fact{}}
+		s.keeps = &kept{things: map[any]any{}, seed: maphash.MakeSeed(), facts: map[step]*fact{}}
 	}
 	return s.keeps
 }
@@ -42,15 +46,11 @@ func (s *Scope) Word(b []byte) string {
 		return string(b)
 	}
 	k := s.kept()
-	if w, ok := k.words[string(b)]; ok {
-		return w
+	w := &k.words[maphash.Bytes(k.seed, b)%maxWords]
+	if *w != string(b) {
+		*w = string(b)
 	}
-	if len(k.words) >= maxWords {
-		clear(k.words)
-	}
-	w := string(b)
-	k.words[w] = w
-	return w
+	return *w
 }
 
 // fact is a set of attributes: those of rest and one more. Conversations of the

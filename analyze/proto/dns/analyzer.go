@@ -158,7 +158,8 @@ func (a *analyzer) End(s *proto.Scope, _ proto.End) {
 
 // message takes one message whose first byte came at began.
 func (a *analyzer) message(s *proto.Scope, dir flow.Dir, b []byte, began int64, beganFrame uint64) {
-	m := &proto.Kept[desk](s).reading
+	d := proto.Kept[desk](s)
+	m := &d.reading
 	m.read(b)
 	a.last = s.Now()
 	if m.bad == faultShort {
@@ -185,7 +186,7 @@ func (a *analyzer) message(s *proto.Scope, dir flow.Dir, b []byte, began int64, 
 	if m.response() {
 		a.response(s, m, client, uint64(len(b)), began, beganFrame)
 	} else if m.questions > 0 {
-		a.query(s, m, client, len(b), began, beganFrame)
+		a.query(s, d, client, len(b), began, beganFrame)
 	}
 }
 
@@ -200,7 +201,8 @@ func facts(s *proto.Scope, resolver netip.AddrPort) {
 	}
 }
 
-func (a *analyzer) query(s *proto.Scope, m *reading, client netip.AddrPort, size int, began int64, beganFrame uint64) {
+func (a *analyzer) query(s *proto.Scope, d *desk, client netip.AddrPort, size int, began int64, beganFrame uint64) {
+	m := &d.reading
 	if q := a.find(m); q != nil {
 		if s.Now()-q.last < copied && a.stream == nil {
 			return
@@ -214,7 +216,6 @@ func (a *analyzer) query(s *proto.Scope, m *reading, client netip.AddrPort, size
 	}
 	a.room(s)
 	typ := typeName(m.qtype)
-	d := proto.Kept[desk](s)
 	d.label = append(append(append(d.label[:0], typ...), ' '), m.name()...)
 	if a.queries == nil {
 		a.queries = a.one[:0]

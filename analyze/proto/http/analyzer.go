@@ -89,6 +89,7 @@ const (
 
 // analyzer is one connection.
 type analyzer struct {
+	desk    *desk // the lane's; nil: not needed yet
 	half    [2]half
 	pending []request // oldest first; the last may be incomplete
 	status  int       // of the response being received; 0: none
@@ -145,8 +146,10 @@ func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 
 // head reads the head of a request or response.
 func (a *analyzer) head(s *proto.Scope, dir flow.Dir, b []byte) int {
-	if skip := len(b) - len(bytes.TrimLeft(b, "\r\n")); skip > 0 { // RFC 9112, 2.2
-		return skip
+	if len(b) > 0 && b[0] <= '\r' {
+		if skip := len(b) - len(bytes.TrimLeft(b, "\r\n")); skip > 0 { // RFC 9112, 2.2
+			return skip
+		}
 	}
 	var h head
 	ok, is := h.parse(b, dir == flow.ToClient)
@@ -226,7 +229,10 @@ func (a *analyzer) resync(s *proto.Scope, dir flow.Dir, b []byte) int {
 
 // expect notes one more request.
 func (a *analyzer) expect(s *proto.Scope, r *request) {
-	if d := proto.Kept[desk](s); a.pending == nil && len(d.lists) > 0 {
+	if a.desk == nil {
+		a.desk = proto.Kept[desk](s)
+	}
+	if d := a.desk; a.pending == nil && len(d.lists) > 0 {
 		n := len(d.lists) - 1
 		a.pending, d.lists = d.lists[n], d.lists[:n]
 	}
@@ -234,14 +240,14 @@ func (a *analyzer) expect(s *proto.Scope, r *request) {
 }
 
 // forget drops the oldest request.
-func (a *analyzer) forget(s *proto.Scope) {
+func (a *analyzer) forget() {
 	n := copy(a.pending, a.pending[1:])
 	clear(a.pending[n:])
 	a.pending = a.pending[:n]
 	if n > 0 {
 		return
 	}
-	if d := proto.Kept[desk](s); len(d.lists) < maxLists && cap(a.pending) <= maxListKept {
+	if d := a.desk; len(d.lists) < maxLists && cap(a.pending) <= maxListKept {
 		d.lists = append(d.lists, a.pending)
 	}
 	a.pending = nil
@@ -589,7 +595,7 @@ func (a *analyzer) give(s *proto.Scope, complete bool) {
 			RespStart: w.start, RespEnd: w.end, RespFrame: w.first, RespLast: w.last, RespBytes: w.bytes,
 		})
 	}
-	a.forget(s)
+	a.forget()
 }
 
 // abandon gives up the message of a direction, whose rest cannot be read.
