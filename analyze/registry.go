@@ -171,6 +171,7 @@ func Correlators() []correlate.Spec {
 		correlate.Logins(),
 		correlate.Neighbours(),
 		correlate.Paths(),
+		correlate.Probes(),
 		correlate.Redirects(),
 		correlate.Retries(),
 		correlate.Reuse(),
