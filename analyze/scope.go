@@ -163,8 +163,8 @@ func (l *lane) Malformed(s *proto.Scope, reason string) {
 // Carries implements proto.Sink.
 func (l *lane) Carries(s *proto.Scope, name string) {
 	i, ok := l.specs.names.index[name]
-	if !ok {
-		return
+	if !ok || i < int(decode.Protos) && s.Pkt != nil && s.Pkt.Protos.Has(decode.Proto(i)) {
+		return // unknown, or the decoder has counted it
 	}
 	l.d.carry(i, s.FrameNo)
 }

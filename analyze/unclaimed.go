@@ -3,6 +3,7 @@ package analyze
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 	"strings"
 
 	"netwhy/analyze/decode"
@@ -16,7 +17,7 @@ import (
 // port, the EtherType or, where those tell nothing, as data. A lane has one.
 type unclaimed struct {
 	ports *assigned.Ports
-	lists [][]int  // by the table's number, then data and STUN: names as names.index has them
+	lists [][]int  // by the table's number, then data and what is on any port: names as names.index has them
 	data  int      // number of the list that is data alone
 	mptcp int      // name
 	http  int      // name
@@ -33,17 +34,15 @@ func addUnclaimed(add func(name string)) {
 	for _, name := range decode.EtherTypeNames() {
 		add(name)
 	}
-	for _, name := range assigned.SCTPNames() {
+	for _, name := range slices.Concat(assigned.SCTPNames(), assigned.InsideNames(), anyPorts()) {
 		add(name)
 	}
 	add(nameMPTCP)
-	add(nameSTUN)
 }
 
 const (
 	nameMPTCP = "mptcp"
 	nameHTTP  = "http"
-	nameSTUN  = "stun"
 )
 
 func newUnclaimed(n *names) *unclaimed {
@@ -59,7 +58,10 @@ func newUnclaimed(n *names) *unclaimed {
 		u.lists = append(u.lists, numbers)
 	}
 	u.data = len(u.lists)
-	u.lists = append(u.lists, []int{int(decode.Data)}, []int{n.index[nameSTUN]})
+	u.lists = append(u.lists, []int{int(decode.Data)})
+	for _, name := range anyPorts() {
+		u.lists = append(u.lists, []int{n.index[name]})
+	}
 	return u
 }
 
@@ -70,23 +72,47 @@ func (u *unclaimed) listed(t assigned.Transport, a, b uint16, payload []byte) (n
 	switch {
 	case n != assigned.Unknown:
 		return n, sure
-	case t == assigned.UDP && isSTUN(payload):
-		return u.data + 1, false
+	case t == assigned.UDP:
+		return u.data + anyPort(payload), false
 	}
 	return u.data, sure
 }
 
-// isSTUN recognises STUN on any port by its magic cookie and length (RFC 8489, 5).
-func isSTUN(b []byte) bool {
-	const header, cookie = 20, 0x2112a442
-	return len(b) >= header && b[0]>>6 == 0 && binary.BigEndian.Uint32(b[4:]) == cookie &&
-		int(binary.BigEndian.Uint16(b[2:]))+header == len(b)
+// anyPort recognises what Wireshark knows on any port of UDP; 0: it is not one of
+// anyPorts.
+func anyPort(b []byte) int {
+	const (
+		header, cookie  = 20, 0x2112a442 // STUN: a magic cookie, and its length (RFC 8489, 5)
+		address, copies = 6, 16          // Wake-on-LAN: six bytes of ones, the address sixteen times
+	)
+	switch {
+	case len(b) < header:
+		return 0
+	case b[0]>>6 == 0 && binary.BigEndian.Uint32(b[4:]) == cookie && int(binary.BigEndian.Uint16(b[2:]))+header == len(b):
+		return 1
+	case b[0] == 0xff && len(b) >= address*(copies+1) && string(b[:address]) == "\xff\xff\xff\xff\xff\xff" &&
+		string(b[address:2*address]) == string(b[copies*address:(copies+1)*address]):
+		return 2
+	case string(b[:3]) == "d1:" && b[len(b)-1] == 'e':
+		return 3
+	case string(b[:4]) == "RTPS":
+		return 4
+	}
+	return 0
 }
 
-// give counts the frame at hand for the names of a list.
-func (l *lane) give(list int) {
+// anyPorts are the names of what anyPort recognises.
+func anyPorts() []string { return []string{"stun", "wol", "bt-dht", "rtps"} }
+
+// give counts the frame at hand for the names of a list, and what is inside.
+func (l *lane) give(list int, payload []byte) {
 	for _, i := range l.unclaimed.lists[list] {
 		l.giveOne(i)
+	}
+	if inside := assigned.Inside(list, payload); inside != "" {
+		for name := range strings.FieldsSeq(inside) {
+			l.giveOne(l.specs.names.index[name])
+		}
 	}
 }
 
@@ -102,6 +128,10 @@ func (l *lane) giveOne(name int) {
 // that came before and those out of order have no name, unless they were sent again
 // fast, and neither has the reason that a RST may give.
 func (l *lane) nameSegment(slot uint32, c *conversation, payload []byte, m tcp.Marks) {
+	if m&tcp.KeepAlive != 0 { // what it carries is of no message
+		l.giveOne(int(decode.Data))
+		return
+	}
 	if l.claimed(c) {
 		if m&tcp.FastRetransmission != 0 {
 			l.readAgain(slot, c, payload)
@@ -115,7 +145,7 @@ func (l *lane) nameSegment(slot uint32, c *conversation, payload []byte, m tcp.M
 	if n < 0 {
 		var sure bool
 		if n, sure = l.unclaimed.listed(assigned.TCP, l.pkt.SrcPort, l.pkt.DstPort, payload); sure {
-			c.print[flow.ToClient] = uint32(n + 1) //nolint:gosec // some hundred lists
+			c.print[flow.ToClient] = uint32(n + 1)
 		}
 	}
 	l.giveStream(n, payload, int(l.pkt.PayloadLen) > len(payload))
@@ -132,7 +162,7 @@ func (l *lane) giveStream(n int, payload []byte, cut bool) {
 			l.giveOne(int(decode.Data))
 		}
 	}
-	l.give(n)
+	l.give(n, payload)
 }
 
 // isHTTP recognises the head of a message.
@@ -149,7 +179,7 @@ func (l *lane) nameDatagram(c *conversation) {
 	}
 	if b := l.pkt.Data(l.raw); len(b) > 0 {
 		n, _ := l.unclaimed.listed(assigned.UDP, l.pkt.SrcPort, l.pkt.DstPort, b)
-		l.give(n)
+		l.give(n, b)
 	}
 }
 
@@ -228,7 +258,7 @@ func (l *lane) nameQuote() {
 	case flow.UDP:
 		n, _ = l.unclaimed.listed(assigned.UDP, q.Key.PortA, q.Key.PortB, b)
 	}
-	l.give(n)
+	l.give(n, b)
 }
 
 // nameMessage counts a frame that is known by its EtherType only.

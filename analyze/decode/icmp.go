@@ -371,6 +371,7 @@ func (d *decoder) opaque(proto uint8, off int) {
 	switch proto {
 	case protoIGMP:
 		p.Protos.Add(IGMP)
+		d.igmp(off)
 	case protoOSPF:
 		p.Protos.Add(OSPF)
 	case protoVRRP:
@@ -398,6 +399,22 @@ func (d *decoder) opaque(proto uint8, off int) {
 		p.Protos.Add(HIP)
 	default:
 		d.seldom(proto, off)
+	}
+}
+
+// igmp names what is numbered among the messages of IGMP and is none.
+func (d *decoder) igmp(off int) {
+	const dvmrp, pim1, rgmp = 0x13, 0x14, 0xfc
+	if !d.has(off, 1) {
+		return
+	}
+	switch t := d.b[off]; {
+	case t == dvmrp:
+		d.p.Protos.Add(DVMRP)
+	case t == pim1:
+		d.p.Protos.Add(PIM)
+	case t >= rgmp:
+		d.p.Protos.Add(RGMP)
 	}
 }
 

@@ -157,7 +157,7 @@ func (d *decoder) otherType(et uint16, off int) {
 	case typeEAPOL:
 		d.leaf(EAPOL, off)
 	case typeSlow:
-		d.leaf(LACP, off)
+		d.slow(off)
 	case typeLoop:
 		d.leaf(Loop, off)
 	case typeWOL:
@@ -167,7 +167,8 @@ func (d *decoder) otherType(et uint16, off int) {
 	case typeCFM:
 		d.leaf(CFM, off)
 	case typeFCoE:
-		d.leaf(FCoE, off)
+		d.p.Protos.Add(FCoE)
+		d.leaf(FC, off)
 	case typeProfinet:
 		d.leaf(ProfinetRT, off)
 	case typeHomePlug:
@@ -213,6 +214,21 @@ func (d *decoder) otherType(et uint16, off int) {
 			d.data(off)
 		}
 		d.dead(UnknownType, off)
+	}
+}
+
+// slow names the slow protocols (IEEE 802.3, 57A) by their subtype.
+func (d *decoder) slow(off int) {
+	const marker, oam = 2, 3
+	d.leaf(LACP, off)
+	if !d.has(off, 1) {
+		return
+	}
+	switch d.b[off] {
+	case marker:
+		d.p.Protos.Add(Marker)
+	case oam:
+		d.p.Protos.Add(OAM)
 	}
 }
 

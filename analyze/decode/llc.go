@@ -20,6 +20,8 @@ const (
 	ouiEthernet = 0x000000
 	ouiTunnel   = 0x0000f8 // IEEE 802.1H bridge tunnel
 	ouiCisco    = 0x00000c
+	ouiNortel   = 0x000081
+	ouiExtreme  = 0x00e02b
 	ouiBridged  = 0x0080c2 // IEEE 802.1: RFC 2684, 5.2
 )
 
@@ -32,6 +34,13 @@ const (
 	ciscoCGMP = 0x2001
 	ciscoVTP  = 0x2003
 	ciscoDTP  = 0x2004
+)
+
+// Protocols in those of Extreme and Nortel, which find neighbours as CDP does.
+const (
+	extremeEDP  = 0x00bb
+	nortelFlat  = 0x01a1
+	nortelHello = 0x01a2
 )
 
 // llc reads IEEE 802.2, and SNAP behind it.
@@ -161,6 +170,15 @@ func (d *decoder) snap(off int) {
 			d.innerEthernet(off)
 		case 0xe:
 			d.leaf(STP, off)
+		}
+	case ouiExtreme, ouiNortel:
+		switch pid {
+		case extremeEDP:
+			d.leaf(EDP, off)
+		case nortelFlat, nortelHello:
+			d.leaf(NDP, off)
+		default:
+			d.leaf(Data, off)
 		}
 	default:
 		d.leaf(Data, off)

@@ -79,6 +79,9 @@ func (d *decoder) pppProtocol(off int) {
 			return
 		}
 		d.endLink(off)
+		if d.p.EtherType == typeIPv4 || d.p.EtherType == typeIPv6 { // of a tunnel around: it is not what is here
+			d.p.EtherType = typePPP
+		}
 	}
 }
 

@@ -124,6 +124,13 @@ const (
 	SWIPE
 	DSR
 	RSVPE2E
+	DVMRP
+	RGMP
+	FC
+	Marker
+	OAM
+	EDP
+	NDP
 	Protos // number of protocols: at most 128, what a Set holds
 )
 
@@ -148,7 +155,8 @@ var protoNames = [Protos]string{ //nolint:gochecknoglobals,gosec // constant tab
 	ARCNET: "arcnet", IPNET: "ipnet", Mobile6: "mipv6", HIP: "hip", Shim6: "shim6",
 	UDPEncap: "udpencap", CAPWAPData: "capwap.data", PAgP: "pagp", CGMP: "cgmp", SNA: "sna",
 	NHRP: "nhrp", IGRP: "igrp", PGM: "pgm", XTP: "xtp", COTP: "cotp", AX25: "ax25", SWIPE: "swipe",
-	DSR: "dsr", RSVPE2E: "rsvp-e2ei",
+	DSR: "dsr", RSVPE2E: "rsvp-e2ei", DVMRP: "dvmrp", RGMP: "rgmp", FC: "fc", Marker: "marker",
+	OAM: "oampdu", EDP: "edp", NDP: "ndp",
 }
 
 func (p Proto) String() string {

@@ -70,6 +70,7 @@ func (d *decoder) udpTunnelAt(port uint16, off int) bool {
 	case portMPLS:
 		return d.mplsUDP(off)
 	case portNATT: // the marker of zeros is IKE, a single byte a keep-alive
+		d.p.Protos.Add(UDPEncap)
 		if !d.has(off, 8) || d.u32(off) == 0 {
 			return false
 		}

@@ -127,7 +127,7 @@ func (d *decoder) frame80211(off int, padded bool) {
 	)
 	p := d.p
 	p.Protos.Add(WLAN)
-	if p.Protos.Has(Radiotap) || p.Protos.Has(Prism) {
+	if p.Protos.Has(Radiotap) || p.Protos.Has(Prism) || p.Protos.Has(PPI) {
 		p.Protos.Add(WLANRadio)
 	}
 	if !d.need(off, 2) || !d.deeper() {
@@ -220,6 +220,7 @@ func (d *decoder) capwap(off int) bool {
 	if !d.has(off, 8) || d.b[off] != 0 {
 		return false
 	}
+	d.p.Protos.Add(CAPWAPData)
 	v := d.u32(off)
 	n := int(v>>19&0x1f) * 4
 	if n < 8 || v&0x80 != 0 { // fragments are not put together

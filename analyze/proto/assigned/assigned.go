@@ -93,13 +93,14 @@ func (p *Ports) one(t Transport, port uint16, payload []byte) (n int, sure bool)
 	}
 	n = int(s.entry[int(s.below[port>>6])+bits.OnesCount64(word&(1<<(port&63)-1))])
 	c := tableOf(t)[n].check
-	if c != always && c != waits && !c.passes(payload) {
+	sure = c.anything()
+	if !sure && !c.passes(payload) {
 		return Unknown, false
 	}
 	if t == UDP {
 		n += len(tcp)
 	}
-	return n, c == always || c == waits
+	return n, sure
 }
 
 // Waits reports whether Wireshark waits for the rest of a message before it names

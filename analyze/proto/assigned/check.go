@@ -39,8 +39,24 @@ const (
 	isakmp            // version 1 or 2 (RFC 7296, 3.1)
 	sip               // a method or a version (RFC 3261, 7)
 	hsrp              // a version or a type of TLV, and a code (RFC 2281, 5.1)
+	openflow          // version 1 to 6 and a length (OpenFlow 1.5.1, 7.1)
+	tpkt              // version 3, nothing reserved (RFC 1006, 6)
+	dicom             // types 1 to 7, nothing reserved (PS3.8, 9.3)
+	json              // anything; see Inside
+	sap               // anything
+	capwap            // anything
 	waits             // a stream whose messages Wireshark waits for: named where the frame is cut
 )
+
+// anything reports whether whatever comes is taken.
+func (c check) anything() bool {
+	switch c {
+	case always, json, sap, capwap, waits:
+		return true
+	default:
+		return false
+	}
+}
 
 func (c check) passes(b []byte) bool {
 	at := func(i int) byte {
@@ -87,7 +103,7 @@ func (c check) seldom(b []byte, at func(int) byte) bool {
 	case gtp:
 		return at(0)>>5 == 2 || at(0)>>5 == 1 && at(0)&0x10 != 0
 	case gtpPrime:
-		return len(b) >= 6 && b[0]&0x10 == 0
+		return len(b) >= 6 && b[0]>>5 == 0
 	case rx:
 		return len(b) >= 28 && b[20] >= 1 && b[20] <= 13
 	case mgcp:
@@ -110,6 +126,12 @@ func (c check) seldom(b []byte, at func(int) byte) bool {
 		return at(0) >= 1 && at(0) <= 13 || at(0) >= 40 && at(0) <= 45
 	case hsrp:
 		return len(b) >= 12 && b[0] <= 4 && (b[0] != 0 || b[1] <= 3)
+	case openflow:
+		return len(b) >= 8 && b[0] >= 1 && b[0] <= 6 && b[2]|b[3] != 0
+	case tpkt:
+		return at(0) == 3 && at(1) == 0
+	case dicom:
+		return len(b) >= 6 && b[0] >= 1 && b[0] <= 7 && b[1] == 0
 	case isakmp:
 		return at(17)>>4 == 1 || at(17)>>4 == 2
 	case sip:
