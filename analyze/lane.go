@@ -65,7 +65,9 @@ type lane struct {
 	seg     tcp.Segment
 	view    tcp.View
 	scope   proto.Scope
+	scopeOf uint32         // serial of the conversation whose ends the scope has; 0: none
 	next    proto.Handover // of the analyzer that is called
+	carried carried        // counted last
 	gone    []uint32       // slots unlinked in this batch
 	leaving []leaving      // connections that ended, by time
 	due     []uint32       // scratch of retireDue
@@ -754,7 +756,7 @@ func (l *lane) sumUp(slot uint32, c *conversation, why proto.End, frame uint64) 
 		}
 		if k.more != nil {
 			for _, key := range k.more.found {
-				l.found(slot, *l.pending[key])
+				l.found(slot, *l.pending[key]) // its own from now on
 				delete(l.pending, key)
 			}
 		}

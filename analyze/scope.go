@@ -35,10 +35,13 @@ func (l *lane) setScope(slot uint32, c *conversation, k *socket) {
 		s.At, s.FrameNo = l.frame.Time, l.frame.Number
 	}
 	if c == nil {
-		s.Facts, s.Next = nil, nil
+		s.Facts, s.Next, l.scopeOf = nil, nil, 0
 		return
 	}
-	s.ClientEnd, s.ServerEnd = c.ends()
+	if c.serial != l.scopeOf {
+		s.ClientEnd, s.ServerEnd = c.ends()
+		l.scopeOf = c.serial
+	}
 }
 
 // Report implements proto.Sink.
@@ -83,7 +86,8 @@ func (l *lane) Report(s *proto.Scope, host netip.Addr, code finding.Code, v []fi
 // ReportEvidence implements proto.Sink.
 func (l *lane) ReportEvidence(s *proto.Scope, host netip.Addr, code finding.Code, ev finding.Evidence, v []finding.Value) {
 	if def := l.specs.defs[code]; def != nil && ev.Count > 0 {
-		l.found(s.Conv, finding.Finding{Code: code, Severity: def.Severity, Host: host, Evidence: ev, Values: v})
+		f := finding.Finding{Code: code, Severity: def.Severity, Host: host, Evidence: ev, Values: v}
+		l.found(s.Conv, clone(&f))
 	}
 }
 
@@ -116,7 +120,7 @@ func (l *lane) grown() {
 	for _, key := range l.d.grown {
 		if f := l.pending[key]; f != nil && !told[key] {
 			told[key] = true
-			l.found(key.slot, *f)
+			l.found(key.slot, clone(f))
 		}
 	}
 	l.d.grown = l.d.grown[:0]
@@ -124,9 +128,8 @@ func (l *lane) grown() {
 
 // found hands a finding of a conversation (0: of none) to the collector. The
 // same code said again for the same conversation and host replaces what was said.
+// Frames and values are the collector's from now on.
 func (l *lane) found(slot uint32, f finding.Finding) {
-	f.Evidence.Frames = slices.Clone(f.Evidence.Frames)
-	f.Values = slices.Clone(f.Values)
 	l.d.finds = append(l.d.finds, found{slot: slot, Finding: f})
 	if l.live && slot != 0 {
 		if l.watching.told == nil {
@@ -134,6 +137,13 @@ func (l *lane) found(slot uint32, f finding.Finding) {
 		}
 		l.watching.told[slot] = struct{}{}
 	}
+}
+
+// clone copies a finding that goes on growing, or whose parts are somebody else's.
+func clone(f *finding.Finding) finding.Finding {
+	c := *f
+	c.Evidence.Frames, c.Values = slices.Clone(f.Evidence.Frames), slices.Clone(f.Values)
+	return c
 }
 
 // sortedPending are the findings of hosts, in a fixed order.
@@ -162,11 +172,24 @@ func (l *lane) Malformed(s *proto.Scope, reason string) {
 
 // Carries implements proto.Sink.
 func (l *lane) Carries(s *proto.Scope, name string) {
-	i, ok := l.specs.names.index[name]
-	if !ok || i < int(decode.Protos) && s.Pkt != nil && s.Pkt.Protos.Has(decode.Proto(i)) {
-		return // unknown, or the decoder has counted it
+	if name != l.carried.name { // nearly always the one before
+		i, ok := l.specs.names.index[name]
+		if !ok {
+			return
+		}
+		l.carried = carried{name: name, number: i}
+	}
+	i := l.carried.number
+	if i < int(decode.Protos) && s.Pkt != nil && s.Pkt.Protos.Has(decode.Proto(i)) {
+		return // the decoder has counted it
 	}
 	l.d.carry(i, s.FrameNo)
+}
+
+// carried is a name that an analyzer counted, and its number.
+type carried struct {
+	name   string
+	number int
 }
 
 // carries counts an analyzer's protocol by the number of its name, unless the

@@ -85,8 +85,8 @@ func (t *talk) queue(r *record, d flow.Dir) (g grown) {
 	}
 	g.base = t.half(r, d)
 	g.n = int(l.kept.seen)
-	g.loaded = int64(quantile(s, 0.5)) * microsecond
-	g.p95 = int64(quantile(s, 0.95)) * microsecond
+	at := ranked(s, 0.5, 0.95)
+	g.loaded, g.p95 = int64(at[0])*microsecond, int64(at[1])*microsecond
 	g.peak = l.peak
 	return g
 }

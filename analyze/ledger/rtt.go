@@ -67,10 +67,10 @@ func (r *rtt) samples(many []uint32) []uint32 {
 }
 
 func (r *rtt) summary(many []uint32) conn.RTT {
-	s := r.samples(many)
+	at := ranked(r.samples(many), 0.5, 0.95)
 	out := conn.RTT{
 		Samples: r.kept.seen, Min: r.min, Max: r.max,
-		Median: int64(quantile(s, 0.5)) * microsecond, P95: int64(quantile(s, 0.95)) * microsecond,
+		Median: int64(at[0]) * microsecond, P95: int64(at[1]) * microsecond,
 	}
 	out.Median = max(min(out.Median, out.Max), out.Min) // microseconds are coarser than Min and Max
 	out.P95 = max(min(out.P95, out.Max), out.Min)

@@ -47,13 +47,22 @@ func (k *kept) add(buf []uint32, v uint32) {
 // quantile returns the value below which the share q of the samples lies (nearest
 // rank), 0 without samples.
 func quantile(samples []uint32, q float64) uint32 {
+	return ranked(samples, q)[0]
+}
+
+// ranked is quantile for several shares of the same samples.
+func ranked(samples []uint32, shares ...float64) (at [2]uint32) {
 	if len(samples) == 0 {
-		return 0
+		return at
 	}
-	s := slices.Clone(samples)
+	var own [manySamples]uint32
+	s := append(own[:0], samples...)
 	slices.Sort(s)
-	i := int(math.Ceil(q*float64(len(s)))) - 1
-	return s[max(0, min(i, len(s)-1))]
+	for k, q := range shares {
+		i := int(math.Ceil(q*float64(len(s)))) - 1
+		at[k] = s[max(0, min(i, len(s)-1))]
+	}
+	return at
 }
 
 // spread returns standard deviation/mean, 0 for fewer than two samples.
