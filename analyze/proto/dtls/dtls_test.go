@@ -2,6 +2,9 @@ package dtls
 
 import (
 	"encoding/binary"
+	"encoding/hex"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -232,6 +235,32 @@ func TestConnectionIDs(t *testing.T) {
 	}, proto.Over)
 	facts := got.Facts.Attrs()
 	if len(got.Rec.Bad)+len(got.Rec.Reports) > 0 || exchanged(got.Rec) != "done" || facts["dtls.cid"] != "yes" || facts["tls.version"] != "DTLS 1.2" {
+		t.Errorf("exchange %q, facts %v, codes %v, malformed %v", exchanged(got.Rec), facts, got.Rec.Codes(), got.Rec.Bad)
+	}
+}
+
+// A conversation of pion/dtls with itself: the client wants ids of 4 bytes, the
+// server of 8.
+func TestRecordedConnectionIDs(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join("testdata", "connection-ids.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const recorded = 1065 * 24 * time.Hour // after prototest.Epoch: the certificate is valid then
+	var steps []prototest.Step
+	for line := range strings.Lines(string(text)) {
+		from, digits, _ := strings.Cut(strings.TrimSpace(line), " ")
+		b, err := hex.DecodeString(digits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps = append(steps, prototest.Step{Dir: map[string]flow.Dir{"up": up, "down": down}[from], At: recorded + time.Duration(len(steps))*time.Millisecond, B: b})
+	}
+	got := prototest.Run(t, fresh(), steps, proto.Over)
+	facts := got.Facts.Attrs()
+	if len(got.Rec.Bad) > 0 || exchanged(got.Rec) != "done" || facts["dtls.cid"] != "yes" || facts["tls.certificate.subject"] != "cid.test" ||
+		strings.Join(got.Rec.Codes(), " ") != "tls.certificate-self-signed" {
 		t.Errorf("exchange %q, facts %v, codes %v, malformed %v", exchanged(got.Rec), facts, got.Rec.Codes(), got.Rec.Bad)
 	}
 }
