@@ -225,7 +225,7 @@ func (a *analyzer) server4(s *proto.Scope, b []byte) int {
 	if len(b) < head4 {
 		return 0
 	}
-	reason := ""
+	var reason string
 	switch b[1] {
 	case granted:
 		reason = "ok"
