@@ -557,7 +557,7 @@ func (c *collector) joined() []finding.Finding {
 	if c.opt.Live { // more are to come
 		all = slices.Clone(all)
 	}
-	arrange(all, compareFindings)
+	arrange(all, func(f *finding.Finding) uint64 { return f.Evidence.First }, compareFindings)
 	if len(c.pipe.lanes) == 1 {
 		return all
 	}
@@ -605,7 +605,7 @@ func (c *collector) result() *Result {
 	var out uint64
 	r.Findings, out = bounded(c.joined())
 	r.Shed += out
-	r.Connections, r.Briefs = c.keep.list()
+	r.Connections, r.ids, r.Briefs = c.keep.list()
 	r.overfull = c.keep.full()
 	c.trust.into(&r.Trust)
 	r.finish()

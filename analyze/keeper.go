@@ -135,14 +135,19 @@ func (k *keeper) full() bool { return k.seq > uint64(len(k.rest)) }
 // list returns what was kept, by protocol and number, and what was kept in short.
 // Only what is kept is given its community_id: a flood has millions of
 // conversations, and each costs a hash.
-func (k *keeper) list() ([]*conn.Summary, []conn.Brief) {
-	all := make([]*conn.Summary, len(k.rest))
+func (k *keeper) list() (all []*conn.Summary, ids []uint64, brief []conn.Brief) {
+	order := make([]rank, len(k.rest))
+	for i := range order {
+		order[i] = rank{idKey(k.at(uint32(i)).ID), uint32(i)}
+	}
+	slices.SortFunc(order, func(a, b rank) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.at, b.at)) })
+	all, ids = make([]*conn.Summary, len(order)), make([]uint64, len(order))
 	var own []conn.Summary
 	if k.live { // the places will be taken by others
 		own = make([]conn.Summary, len(all))
 	}
-	for i := range all {
-		s := k.at(uint32(i))
+	for i, r := range order {
+		s := k.at(r.at)
 		if s.CommunityID == "" {
 			s.CommunityID = flow.CommunityID(s.ID.Proto, s.Client.Addr, s.Server.Addr)
 		}
@@ -150,34 +155,46 @@ func (k *keeper) list() ([]*conn.Summary, []conn.Brief) {
 			own[i] = *s
 			s = &own[i]
 		}
-		all[i] = s
+		all[i], ids[i] = s, r.key
 	}
-	slices.SortStableFunc(all, byID)
-	brief := slices.Clone(k.brief)
+	brief = slices.Clone(k.brief)
 	slices.SortFunc(brief, func(a, b conn.Brief) int { return compareIDs(a.ID, b.ID) })
-	return all, brief
+	return all, ids, brief
 }
 
 func byID(a, b *conn.Summary) int { return compareIDs(a.ID, b.ID) }
 
-// arrange sorts large things; equal ones stay in their order. Each is moved once: a
-// sort that moves a kilobyte at each step takes longer than the rest of the report.
-func arrange[T any](all []T, compare func(a, b *T) int) {
-	from := make([]int, len(all)) // by place: where its summary stands now
-	for i := range from {
-		from[i] = i
+// rank is the place of something large and what decides first where it belongs: to
+// look at the things themselves at each step would wait for memory each time.
+type rank struct {
+	key uint64
+	at  uint32
+}
+
+// arrange sorts large things by a key and, where that is the same, by comparing them;
+// equal ones stay in their order. Each is moved once: a sort that moves a kilobyte at
+// each step takes longer than the rest of the report.
+func arrange[T any](all []T, key func(*T) uint64, compare func(a, b *T) int) {
+	order := make([]rank, len(all)) // by place: where its thing stands now
+	for i := range order {
+		order[i] = rank{key(&all[i]), uint32(i)}
 	}
-	slices.SortFunc(from, func(a, b int) int { return cmp.Or(compare(&all[a], &all[b]), cmp.Compare(a, b)) })
-	for i := range from {
-		if from[i] == i {
+	slices.SortFunc(order, func(a, b rank) int {
+		if c := cmp.Compare(a.key, b.key); c != 0 { // nearly always
+			return c
+		}
+		return cmp.Or(compare(&all[a.at], &all[b.at]), cmp.Compare(a.at, b.at))
+	})
+	for i := range order {
+		if int(order[i].at) == i {
 			continue
 		}
 		first, at := all[i], i
-		for from[at] != i {
-			next := from[at]
-			all[at], from[at] = all[next], at
+		for int(order[at].at) != i {
+			next := int(order[at].at)
+			all[at], order[at].at = all[next], uint32(at)
 			at = next
 		}
-		all[at], from[at] = first, at
+		all[at], order[at].at = first, uint32(at)
 	}
 }

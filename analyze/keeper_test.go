@@ -60,7 +60,7 @@ func TestArrange(t *testing.T) {
 		for i, n := range in {
 			all[i].ID.Stream = n
 		}
-		arrange(all, func(a, b *conn.Summary) int { return compareIDs(a.ID, b.ID) })
+		arrange(all, func(s *conn.Summary) uint64 { return uint64(s.ID.Stream / 2) }, byID)
 		for i := 1; i < len(all); i++ {
 			if all[i-1].ID.Stream >= all[i].ID.Stream {
 				t.Errorf("%v is not in order after place %d", in, i)

@@ -199,6 +199,7 @@ func (c *collector) gather() {
 	r := c.result()
 	r.Open, r.Standing = c.live, slices.Clone(c.stands)
 	r.Connections = append(r.Connections, c.stands...)
+	r.ids = nil
 	slices.SortStableFunc(r.Connections, byID)
 	r.Connections = slices.CompactFunc(r.Connections, func(a, b *conn.Summary) bool { return a.ID == b.ID })
 	r.own()

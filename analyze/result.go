@@ -40,6 +40,7 @@ type Result struct {
 	Unread           uint64                // segments and datagrams whose payload was left out under pressure (live)
 	Shed             uint64                // findings left out for want of memory
 
+	ids      []uint64             // of Connections, by idKey; nil: not known
 	overfull bool                 // there were more conversations than summaries are kept
 	quoted   map[flow.ID]struct{} // conversations seen in ICMP errors only
 }
@@ -65,6 +66,12 @@ func (r *Result) name(name string, addrs []netip.Addr) {
 
 // Connection returns the summary of a conversation, if it was kept.
 func (r *Result) Connection(id flow.ID) *conn.Summary {
+	if len(r.ids) == len(r.Connections) {
+		if i, found := slices.BinarySearch(r.ids, idKey(id)); found {
+			return r.Connections[i]
+		}
+		return nil
+	}
 	i := sort.Search(len(r.Connections), func(i int) bool { return compareIDs(r.Connections[i].ID, id) >= 0 })
 	if i == len(r.Connections) || r.Connections[i].ID != id {
 		return nil

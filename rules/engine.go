@@ -159,7 +159,7 @@ func (j *judge) questions() ([]question, []*subject) {
 		}
 		f := &j.in.Findings[i]
 		for _, r := range j.wakes[n] {
-			sub := j.subject(r, f)
+			sub := j.subject(r, i, f)
 			if sub == nil || sub.asked(r, j.total) {
 				continue
 			}
@@ -238,20 +238,30 @@ func (j *judge) answers(list []question) []*hit {
 // conversation: one is taken to be as others of the same party are, and what has no
 // such others is not judged.
 func (j *judge) likely(list []question, sure []*hit) []*hit {
-	var known map[groupKey]*hit
+	unsure := func(q *question) bool { return !q.rule.brief && q.sub.brief != nil && !j.broken[q.rule.ID] }
+	wanted := make(map[diagnosis.Cause]bool)
+	for i := range list {
+		if unsure(&list[i]) {
+			wanted[list[i].rule.Cause] = true
+		}
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	known := make(map[groupKey]*hit)
+	for _, h := range sure {
+		if h.rule.Scope != Connection || !wanted[h.rule.Cause] {
+			continue
+		}
+		if k := h.party(); k.own == nil && known[k] == nil {
+			known[k] = h
+		}
+	}
 	var out []*hit
 	for i := range list {
 		q := &list[i]
-		if q.rule.brief || q.sub.brief == nil || j.broken[q.rule.ID] {
+		if !unsure(q) {
 			continue
-		}
-		if known == nil {
-			known = make(map[groupKey]*hit)
-			for _, h := range sure {
-				if k := h.party(); h.rule.Scope == Connection && k.own == nil && known[k] == nil {
-					known[k] = h
-				}
-			}
 		}
 		h := &hit{rule: q.rule, sub: q.sub, conns: q.sub.conns}
 		like := known[h.party()]
@@ -297,7 +307,7 @@ func (a *asker) ask(r *Rule, sub *subject) (*hit, error) {
 	h.evidence = sub.proving(r, a.view.in)
 	h.conns = sub.conns
 	if r.Scope != Connection {
-		h.conns = a.concerned(h.evidence, a.view.in)
+		h.conns = a.concerned(h.evidence)
 	}
 	return h, nil
 }
@@ -329,20 +339,13 @@ func (a *asker) judgement(h *hit) error {
 }
 
 // subject is the one that a rule is asked about for a finding; nil: none.
-func (s *subjects) subject(r *Rule, f *finding.Finding) *subject {
+func (s *subjects) subject(r *Rule, i int, f *finding.Finding) *subject {
 	switch r.Scope {
 	case Connection:
-		if f.Flow.Valid() {
-			return s.byFlow[f.Flow]
-		}
-		return nil
+		return s.flows[i]
 	case Host:
-		var t talk
-		if f.Flow.Valid() {
-			t = s.byFlow[f.Flow].talk()
-		}
-		if a := hostOf(f, t, r.By); a.IsValid() {
-			return s.byHost[r.By][a]
+		if a := hostOf(f, s.talkOf(i), r.By); a.IsValid() {
+			return s.byHost.Get(s.hostKey(r.By, a))
 		}
 		return nil
 	default:

@@ -8,7 +8,7 @@ import (
 
 	"netwhy/analyze/conn"
 	"netwhy/analyze/finding"
-	"netwhy/analyze/flow"
+	"netwhy/analyze/hosts"
 	"netwhy/rules/diagnosis"
 )
 
@@ -30,7 +30,9 @@ const mostTold = 50
 
 // group is the hits that become one diagnosis, worst first.
 type group struct {
+	key  groupKey
 	hits []*hit
+	one  [1]*hit // hits, while there is one
 	reach
 	conns []talk
 	more  int // parties that it stands for together; 0: it is one party's
@@ -49,18 +51,7 @@ type groupKey struct {
 // fold joins the hits of one cause and party to one diagnosis with its reach,
 // and ranks the diagnoses.
 func (j *judge) fold(hits []*hit) []diagnosis.Diagnosis {
-	groups := make(map[groupKey]*group)
-	var order []*group
-	for _, h := range hits {
-		k := h.key()
-		g := groups[k]
-		if g == nil {
-			g = &group{}
-			groups[k] = g
-			order = append(order, g)
-		}
-		g.hits = append(g.hits, h)
-	}
+	order := j.groups(hits)
 	for _, g := range order {
 		if len(g.hits) > 1 {
 			slices.SortStableFunc(g.hits, compareHits)
@@ -85,6 +76,61 @@ func (j *judge) fold(hits []*hit) []diagnosis.Diagnosis {
 		out = append(out, d)
 	}
 	return out
+}
+
+// groups puts the hits of one cause, culprit and party together, in the order of
+// their first.
+func (j *judge) groups(hits []*hit) []*group {
+	const atOnce = 64
+	var order []*group
+	var spare []group
+	var known hosts.Table[*group]
+	causes := causeNumbers{of: make([]uint64, j.total), known: make(map[diagnosis.Cause]uint64)}
+	for _, h := range hits {
+		k := h.key()
+		var none *group
+		g := &none
+		if k.own == nil { // else it is alone
+			g = j.place(&known, k, causes.number(h.rule))
+		}
+		if *g == nil {
+			if len(spare) == 0 {
+				spare = make([]group, atOnce)
+			}
+			*g, spare = &spare[0], spare[1:]
+			(*g).key, (*g).hits = k, (*g).one[:0]
+			order = append(order, *g)
+		}
+		(*g).hits = append((*g).hits, h)
+	}
+	return order
+}
+
+// place is where the group of a key is, or belongs.
+func (j *judge) place(known *hosts.Table[*group], k groupKey, cause uint64) **group {
+	n := j.seeds.Mix(cause<<8|uint64(len(k.culprit)), uint64(k.a.Port()))
+	for n = j.seeds.With(j.seeds.With(n, k.a.Addr()), k.b); ; n = j.seeds.Mix(n, n) {
+		if g := known.At(n); *g == nil || (*g).key == k {
+			return g
+		}
+	}
+}
+
+// causeNumbers numbers the causes of rules, from 1.
+type causeNumbers struct {
+	of    []uint64 // by the number of the rule
+	known map[diagnosis.Cause]uint64
+}
+
+func (c *causeNumbers) number(r *Rule) uint64 {
+	n := &c.of[r.number]
+	if *n == 0 {
+		if *n = c.known[r.Cause]; *n == 0 {
+			*n = uint64(len(c.known)) + 1
+			c.known[r.Cause] = *n
+		}
+	}
+	return *n
 }
 
 // compareHits ranks the hits of a group: what is known in full comes first, as the
@@ -145,16 +191,22 @@ func (g *group) measure() {
 		g.reach = reach{conns: len(h.conns), clients: len(h.conns), servers: len(h.conns), failed: whole(finite(h.failed)), stalled: finite(h.stalled)}
 		return
 	}
-	seen := make(map[flow.ID]bool)
-	clients, servers := map[netip.Addr]bool{}, map[netip.Addr]bool{}
+	var seen, clients, servers hosts.Set
+	var seeds hosts.Numbers
+	most := 0
+	for _, h := range g.hits {
+		most += len(h.conns)
+	}
+	g.conns = make([]talk, 0, most)
 	failed := 0.0
 	note := func(h *hit) {
 		fresh := len(h.conns) == 0
 		for _, t := range h.conns {
-			if id := t.id(); !seen[id] {
-				seen[id], fresh = true, true
+			if seen.Add(flowKey(t.id())) {
+				fresh = true
 				g.conns = append(g.conns, t)
-				clients[t.client().Addr()], servers[t.server().Addr()] = true, true
+				clients.Add(seeds.With(1, t.client().Addr()))
+				servers.Add(seeds.With(1, t.server().Addr()))
 			}
 		}
 		if fresh {
@@ -170,7 +222,7 @@ func (g *group) measure() {
 			note(e)
 		}
 	}
-	g.reach.conns, g.clients, g.servers, g.failed = len(g.conns), len(clients), len(servers), whole(failed)
+	g.reach.conns, g.clients, g.servers, g.failed = len(g.conns), clients.Len(), servers.Len(), whole(failed)
 }
 
 func whole(v float64) int { return int(math.Min(v, math.MaxInt32)) }

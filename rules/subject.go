@@ -7,6 +7,7 @@ import (
 
 	"netwhy/analyze/conn"
 	"netwhy/analyze/flow"
+	"netwhy/analyze/hosts"
 )
 
 // talk is a conversation as far as it is known: its summary, or what is left of
@@ -58,6 +59,7 @@ type subject struct {
 	findings []int       // indices into the input's, ascending
 	conns    []talk
 	own      [1]talk // connection scope: conns
+	one      [1]int  // findings, while there is one
 	sorted   bool
 
 	first, last int      // its questions
@@ -122,13 +124,11 @@ func (s *subject) unique() {
 }
 
 // concerned are the conversations of findings, in the order of their numbers.
-func (s *subjects) concerned(evidence []int, in *Input) []talk {
+func (s *subjects) concerned(evidence []int) []talk {
 	var out []talk
 	for _, n := range evidence {
-		if id := in.Findings[n].Flow; id.Valid() {
-			if t := s.byFlow[id].talk(); t != (talk{}) {
-				out = append(out, t)
-			}
+		if t := s.talkOf(n); t != (talk{}) {
+			out = append(out, t)
 		}
 	}
 	return ordered(out)
@@ -157,9 +157,10 @@ func worstOf(list []talk) *conn.Summary {
 
 // subjects are what rules can be asked about.
 type subjects struct {
-	codes  []int32 // of the findings: their numbers in the schema; -1: unknown
-	byFlow map[flow.ID]*subject
-	byHost map[Side]map[netip.Addr]*subject
+	codes  []int32    // of the findings: their numbers in the schema; -1: unknown
+	flows  []*subject // of the findings: their conversations; nil: none
+	seeds  hosts.Numbers
+	byHost hosts.Table[*subject] // by side and address
 	all    *subject
 	spare  []subject
 }
@@ -167,9 +168,14 @@ type subjects struct {
 // gather sorts the findings to conversations, and to hosts and everything where a
 // rule asks about these.
 func (s *subjects) gather(set *Set, in *Input) {
-	s.byFlow, s.byHost, s.all = make(map[flow.ID]*subject, len(in.Findings)), make(map[Side]map[netip.Addr]*subject), &subject{first: -1}
+	var byFlow hosts.Table[*subject]
+	s.all = &subject{first: -1}
+	s.flows = make([]*subject, len(in.Findings))
 	s.codes = set.numbers(in)
 	ways := set.ways(s.codes)
+	if ways.all {
+		s.all.findings = make([]int, 0, len(in.Findings))
+	}
 	for i := range in.Findings {
 		f := &in.Findings[i]
 		if s.codes[i] < 0 {
@@ -177,31 +183,41 @@ func (s *subjects) gather(set *Set, in *Input) {
 		}
 		var t talk
 		if f.Flow.Valid() {
-			sub := s.byFlow[f.Flow]
-			if sub == nil {
-				sub = s.newSubject(f.Flow, in)
-				s.byFlow[f.Flow] = sub
+			sub := byFlow.At(flowKey(f.Flow))
+			if *sub == nil {
+				*sub = s.newSubject(f.Flow, in)
 			}
-			sub.findings = append(sub.findings, i)
-			t = sub.talk()
+			(*sub).findings = append((*sub).findings, i)
+			s.flows[i] = *sub
+			t = (*sub).talk()
 		}
 		if ways.all {
 			s.all.add(i, t)
 		}
 		for _, by := range ways.hosts {
 			if a := hostOf(f, t, by); a.IsValid() {
-				if s.byHost[by] == nil {
-					s.byHost[by] = make(map[netip.Addr]*subject)
+				sub := s.byHost.At(s.hostKey(by, a))
+				if *sub == nil {
+					*sub = &subject{addr: a, first: -1}
 				}
-				sub := s.byHost[by][a]
-				if sub == nil {
-					sub = &subject{addr: a, first: -1}
-					s.byHost[by][a] = sub
-				}
-				sub.add(i, t)
+				(*sub).add(i, t)
 			}
 		}
 	}
+}
+
+// flowKey is the key of a conversation.
+func flowKey(id flow.ID) uint64 { return uint64(id.Proto)<<32 | uint64(id.Stream) }
+
+// hostKey is the key of a host as one side sees it.
+func (s *subjects) hostKey(by Side, a netip.Addr) uint64 { return s.seeds.With(uint64(by)+1, a) }
+
+// talkOf is the conversation of a finding.
+func (s *subjects) talkOf(i int) talk {
+	if sub := s.flows[i]; sub != nil {
+		return sub.talk()
+	}
+	return talk{}
 }
 
 // numbers are the places of the findings' codes in the schema; -1: it has none.
@@ -225,6 +241,7 @@ func (s *subjects) newSubject(id flow.ID, in *Input) *subject {
 	sub := &s.spare[0]
 	s.spare = s.spare[1:]
 	sub.id, sub.first = id, -1
+	sub.findings = sub.one[:0]
 	if c := in.Connection(id); c != nil {
 		sub.own[0].sum = c
 		sub.conns = sub.own[:]

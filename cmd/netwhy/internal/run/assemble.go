@@ -36,7 +36,7 @@ func assemble(res *analyze.Result, info *capture.Info, diagnoses []diagnosis.Dia
 	a := &assembler{res: res, codes: codes, said: len(diagnoses), defs: make(map[finding.Code]*finding.Def, len(codes)), conns: make(map[flow.ID]*report.Connection)}
 	r := &report.Report{
 		Schema: report.Schema, Source: source(res, info), Counters: counters(res),
-		Findings: []report.Finding{}, Diagnoses: []report.Diagnosis{},
+		Findings: make([]report.Finding, 0, len(res.Findings)), Diagnoses: []report.Diagnosis{},
 		Trust: trust(&res.Trust), NotAssessed: append([]string{}, res.NotAssessed...),
 		Worst: worst(res.Connections), Connections: res.Connections, Names: res.Names,
 		Codes: make(map[string]finding.Def, len(codes)),
