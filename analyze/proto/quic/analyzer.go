@@ -1,6 +1,7 @@
 package quic
 
 import (
+	"encoding/binary"
 	"slices"
 	"strconv"
 	"strings"
@@ -175,8 +176,14 @@ func (a *analyzer) initial(s *proto.Scope, dir flow.Dir, p *long) {
 		s.Attr("quic.version", versionName(p.version))
 	}
 	from := a.sender(dir)
+	if a.keys[0] == nil && a.done && string(a.keyed) == string(p.dcid) {
+		return // of the handshake that is over
+	}
+	if from == 1 && a.keys[1] == nil && a.keys[0] != nil { // whoever asks in vain costs one pair of keys
+		a.keys[1] = initialKeys(p.version, a.keyed, 1)
+	}
 	if k := a.keys[from]; k != nil {
-		if frames, ok := k.openInitial(p); ok {
+		if frames, ok := k.openInitial(s, p); ok {
 			a.frames(s, from, frames)
 			return
 		}
@@ -186,15 +193,15 @@ func (a *analyzer) initial(s *proto.Scope, dir flow.Dir, p *long) {
 	}
 	// The first Initial, or one after Retry: its own connection id gives the keys.
 	a.derived++
-	pair, ok := initialKeys(p.version, p.dcid)
+	k := initialKeys(p.version, p.dcid, 0)
+	if k == nil {
+		return
+	}
+	frames, ok := k.openInitial(s, p)
 	if !ok {
 		return
 	}
-	frames, ok := pair[0].openInitial(p)
-	if !ok {
-		return
-	}
-	a.keys, a.keyed = pair, slices.Clone(p.dcid)
+	a.keys, a.keyed = [2]*keys{k}, slices.Clone(p.dcid)
 	if !a.oriented {
 		a.oriented, a.flip = true, dir == flow.ToClient
 	}
@@ -205,7 +212,7 @@ func (a *analyzer) initial(s *proto.Scope, dir flow.Dir, p *long) {
 // frames reads the frames of an Initial packet (RFC 9000, 12.4 and 19).
 func (a *analyzer) frames(s *proto.Scope, from int, b []byte) {
 	r := reader{b: b}
-	for len(r.b) > 0 && !r.bad {
+	for r.padding(); len(r.b) > 0 && !r.bad; r.padding() {
 		switch r.varint() {
 		case 0, 1: // PADDING, PING
 		case 2:
@@ -255,6 +262,16 @@ func (r *reader) varint() uint64 {
 	}
 	r.b = r.b[w:]
 	return v
+}
+
+// padding skips PADDING frames: one byte each, and many.
+func (r *reader) padding() {
+	for len(r.b) >= 8 && binary.LittleEndian.Uint64(r.b) == 0 {
+		r.b = r.b[8:]
+	}
+	for len(r.b) > 0 && r.b[0] == 0 {
+		r.b = r.b[1:]
+	}
 }
 
 func (r *reader) bytes(n uint64) []byte {
@@ -355,6 +372,9 @@ func (a *analyzer) short(s *proto.Scope, dir flow.Dir, b []byte, datagram bool) 
 func (a *analyzer) complete(s *proto.Scope) {
 	a.done = true
 	a.doneAt = handshake.When{At: s.Now(), Frame: s.Frame()}
+	if a.session.Server != nil {
+		a.keys, a.crypto = [2]*keys{}, [2]stream{} // nothing more comes that matters
+	}
 	if a.first.Frame == 0 {
 		return
 	}

@@ -57,8 +57,9 @@ func TestChaCha20(t *testing.T) {
 	secret := unhex(t, "9ac312a7f877468ebe69422748ad00a15443f18203a07d6060f688f30f21632b")
 	k := c.keys(version1, secret)
 	whole := unhex(t, "4cfe4189655e5cd55c41f69080575d7999c25a5bfb")
-	o, head, ok := k.peek(whole, 1, 654_360_563)
-	if !ok || !k.open(&o, whole, head) || o.number != 654_360_564 || len(o.frames) != 1 || o.frames[0] != 1 {
+	var s proto.Scope
+	o, head, ok := k.peek(&s, whole, 1, 654_360_563)
+	if !ok || !k.open(&s, &o, whole, head) || o.number != 654_360_564 || len(o.frames) != 1 || o.frames[0] != 1 {
 		t.Errorf("got %+v %v", o, ok)
 	}
 }

@@ -1,12 +1,13 @@
 package quic
 
 import (
-	"crypto/hkdf"
+	"crypto/aes"
+	"crypto/cipher"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 
-	"netwhy/analyze/proto/internal/tlsmsg"
+	"netwhy/analyze/proto"
 )
 
 // Versions.
@@ -142,9 +143,9 @@ func length(b []byte) (n, width int) {
 	return int(v), w
 }
 
-// initialKeys derives the keys of both directions from the connection id that
-// the client chose for the server (RFC 9001, 5.2).
-func initialKeys(version uint32, dcid []byte) (k [2]*keys, ok bool) {
+// initialKeys derives the keys of one sender's Initial packets, 0 for the client,
+// from the connection id that the client chose for the server (RFC 9001, 5.2).
+func initialKeys(version uint32, dcid []byte, from int) *keys {
 	salt := "\x38\x76\x2c\xf7\xf5\x59\x34\xb3\x4d\x17\x9a\xe6\xa4\xc8\x0c\xad\xcc\xbb\x7f\x0a"
 	switch {
 	case version == version2:
@@ -154,25 +155,57 @@ func initialKeys(version uint32, dcid []byte) (k [2]*keys, ok bool) {
 	case version == draft27 || version == draft28:
 		salt = "\xc3\xee\xf7\x12\xc7\x2e\xbb\x5a\x11\xa7\xd2\x43\x2b\xb4\x63\x65\xbe\xf9\xf5\x02"
 	}
-	secret, err := hkdf.Extract(sha256.New, dcid, []byte(salt))
+	const keyLen, ivLen = 16, 12 // AES-128-GCM
+	shared := hmacSHA256([]byte(salt), dcid)
+	secret := expand(shared[:], [2]string{"client in", "server in"}[from], sha256.Size)
+	key := expand(secret[:], prefix(version)+"key", keyLen)
+	iv := expand(secret[:], prefix(version)+"iv", ivLen)
+	hp := expand(secret[:], prefix(version)+"hp", keyLen)
+	k := &keys{iv: append([]byte(nil), iv[:ivLen]...)}
+	block, err := aes.NewCipher(key[:keyLen])
 	if err != nil {
-		return k, false
+		return nil
 	}
-	c := suite{hash: sha256.New, key: 16}
-	for i, label := range [2]string{"client in", "server in"} {
-		k[i] = c.keys(version, tlsmsg.ExpandLabel(sha256.New, secret, label, sha256.Size))
-		if k[i] == nil {
-			return k, false
-		}
+	if k.aead, err = cipher.NewGCM(block); err != nil {
+		return nil
 	}
-	return k, true
+	if k.block, err = aes.NewCipher(hp[:keyLen]); err != nil {
+		return nil
+	}
+	return k
+}
+
+// hmacSHA256 is HMAC (RFC 2104) of short texts. Nobody has to wait for a secret here:
+// the keys of Initial packets are known to all, and crypto/hmac makes three records
+// for each of the nine that every connection needs.
+func hmacSHA256(key, text []byte) [sha256.Size]byte {
+	const inner, outer, room = 0x36, 0x5c, 64
+	var pad [sha256.BlockSize + room]byte
+	copy(pad[:sha256.BlockSize], key)
+	for i := range sha256.BlockSize {
+		pad[i] ^= inner
+	}
+	sum := sha256.Sum256(append(pad[:sha256.BlockSize], text...))
+	for i := range sha256.BlockSize {
+		pad[i] ^= inner ^ outer
+	}
+	return sha256.Sum256(append(pad[:sha256.BlockSize], sum[:]...))
+}
+
+// expand is HKDF-Expand-Label (RFC 8446, 7.1) up to the length of one hash; the rest of
+// what it returns is of no use.
+func expand(secret []byte, label string, length byte) [sha256.Size]byte {
+	var room [64]byte
+	info := append(room[:0], 0, length, byte(len("tls13 ")+len(label))) //nolint:gosec // labels are short
+	info = append(append(info, "tls13 "...), label...)
+	return hmacSHA256(secret, append(info, 0, 1)) // no context; first block
 }
 
 // openInitial takes the protection off an Initial packet and returns its frames,
-// which are the keys' own until the next packet.
-func (k *keys) openInitial(p *long) (frames []byte, ok bool) {
-	o, head, ok := k.peek(p.whole, p.pn, 0) // Initial packets are few: their numbers are never shortened
-	if !ok || !k.open(&o, p.whole, head) {
+// which are valid until the next packet of the lane.
+func (k *keys) openInitial(s *proto.Scope, p *long) (frames []byte, ok bool) {
+	o, head, ok := k.peek(s, p.whole, p.pn, 0) // Initial packets are few: their numbers are never shortened
+	if !ok || !k.open(s, &o, p.whole, head) {
 		return nil, false
 	}
 	return o.frames, true

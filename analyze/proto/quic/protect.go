@@ -11,6 +11,7 @@ import (
 	"golang.org/x/crypto/chacha20"
 	"golang.org/x/crypto/chacha20poly1305"
 
+	"netwhy/analyze/proto"
 	"netwhy/analyze/proto/internal/tlsmsg"
 )
 
@@ -20,9 +21,10 @@ type keys struct {
 	iv    []byte
 	block cipher.Block // of the header's protection; nil: ChaCha20 with hp
 	hp    []byte
-	head  []byte // used again for each packet
-	out   []byte
 }
+
+// room is where a lane's packets are opened, one at a time.
+type room struct{ head, out []byte }
 
 // suite is what the keys of a cipher suite need.
 type suite struct {
@@ -112,8 +114,8 @@ func (k *keys) mask(sample []byte) (m [aes.BlockSize]byte) {
 	return m
 }
 
-// opened is a packet without its protection. Slices are the keys' own until the
-// next packet.
+// opened is a packet without its protection. Slices are valid until the next packet of
+// the lane.
 type opened struct {
 	frames []byte
 	number uint64
@@ -122,7 +124,7 @@ type opened struct {
 
 // peek takes the protection off the header: first byte and packet number, whose
 // length is in it. largest is the number of the packet before.
-func (k *keys) peek(whole []byte, pn int, largest uint64) (o opened, head []byte, ok bool) {
+func (k *keys) peek(s *proto.Scope, whole []byte, pn int, largest uint64) (o opened, head []byte, ok bool) {
 	if len(whole) < pn+4+sampleLen {
 		return o, nil, false
 	}
@@ -133,19 +135,20 @@ func (k *keys) peek(whole []byte, pn int, largest uint64) (o opened, head []byte
 	}
 	o.first = whole[0] ^ mask[0]&bits
 	n := int(o.first&3) + 1
-	k.head = append(k.head[:0], whole[:pn+n]...)
-	k.head[0] = o.first
+	r := proto.Kept[room](s)
+	r.head = append(r.head[:0], whole[:pn+n]...)
+	r.head[0] = o.first
 	cut := uint64(0)
 	for i, m := range mask[1 : 1+n] {
-		k.head[pn+i] ^= m
-		cut = cut<<8 | uint64(k.head[pn+i])
+		r.head[pn+i] ^= m
+		cut = cut<<8 | uint64(r.head[pn+i])
 	}
 	o.number = restore(cut, n, largest)
-	return o, k.head, true
+	return o, r.head, true
 }
 
 // open decrypts a packet whose header is known.
-func (k *keys) open(o *opened, whole, head []byte) bool {
+func (k *keys) open(s *proto.Scope, o *opened, whole, head []byte) bool {
 	if len(whole) < len(head)+tagLen {
 		return false
 	}
@@ -154,11 +157,12 @@ func (k *keys) open(o *opened, whole, head []byte) bool {
 	for i := range 8 {
 		nonce[len(nonce)-8+i] ^= byte(o.number >> (56 - 8*i) & 0xff)
 	}
-	out, err := k.aead.Open(k.out[:0], nonce[:], whole[len(head):], head)
+	r := proto.Kept[room](s)
+	out, err := k.aead.Open(r.out[:0], nonce[:], whole[len(head):], head)
 	if err != nil {
 		return false
 	}
-	k.out = out
+	r.out = out
 	o.frames = out
 	return true
 }

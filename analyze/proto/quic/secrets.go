@@ -110,8 +110,8 @@ func (a *analyzer) sealedEarly(s *proto.Scope, p *long) {
 func (a *analyzer) openEarly(s *proto.Scope, k *keys, p *long) bool {
 	x := a.secure
 	t := &x.data[0]
-	o, head, ok := k.peek(p.whole, p.pn, t.largest)
-	if !ok || !k.open(&o, p.whole, head) {
+	o, head, ok := k.peek(s, p.whole, p.pn, t.largest)
+	if !ok || !k.open(s, &o, p.whole, head) {
 		x.failed++
 		return false
 	}
@@ -131,8 +131,8 @@ func (a *analyzer) sealedHandshake(s *proto.Scope, from int, p *long) {
 		return
 	}
 	k := x.handshake[from]
-	o, head, ok := k.peek(p.whole, p.pn, x.largest[from])
-	if !ok || !k.open(&o, p.whole, head) {
+	o, head, ok := k.peek(s, p.whole, p.pn, x.largest[from])
+	if !ok || !k.open(s, &o, p.whole, head) {
 		x.failed++
 		return
 	}
@@ -148,7 +148,7 @@ func (a *analyzer) sealedData(s *proto.Scope, from int, b []byte) {
 		return
 	}
 	t := &x.data[from]
-	o, head, ok := t.header.peek(b, 1+a.cid[1-from], t.largest)
+	o, head, ok := t.header.peek(s, b, 1+a.cid[1-from], t.largest)
 	if !ok {
 		return
 	}
@@ -159,7 +159,7 @@ func (a *analyzer) sealedData(s *proto.Scope, from int, b []byte) {
 			return
 		}
 	}
-	if !use.open(&o, b, head) {
+	if !use.open(s, &o, b, head) {
 		x.failed++
 		return
 	}
@@ -176,7 +176,7 @@ func (a *analyzer) sealedData(s *proto.Scope, from int, b []byte) {
 // inside reads the frames of a packet that the secrets opened (RFC 9000, 19).
 func (a *analyzer) inside(s *proto.Scope, from int, b []byte, crypto *stream) {
 	r := reader{b: b}
-	for len(r.b) > 0 && !r.bad {
+	for r.padding(); len(r.b) > 0 && !r.bad; r.padding() {
 		if !a.frame(s, from, &r, r.varint(), crypto) {
 			return // of an extension that is not known: nor is its length
 		}
