@@ -79,11 +79,14 @@ func (f *fact) has(key string) bool {
 	return false
 }
 
-// with returns the set that has one attribute more.
+// leadsTo reports whether next is the set that has this attribute more: it is what
+// conversations do that resemble each other.
+func (f *fact) leadsTo(key, value string) bool {
+	return f.next != nil && f.next.key == key && f.next.value == value
+}
+
+// with returns the set that has one attribute more, which f does not have.
 func (k *kept) with(f *fact, key, value string) *fact {
-	if f != nil && f.next != nil && f.next.key == key && f.next.value == value {
-		return f.next
-	}
 	at := step{f, key, value}
 	next := k.facts[at]
 	if next == nil {

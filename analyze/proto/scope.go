@@ -193,10 +193,16 @@ func (s *Scope) Name(name string) {
 // Attr notes a fact of the conversation; the first value of a key stays.
 func (s *Scope) Attr(key, value string) {
 	f := s.Facts
-	if f == nil || f.attrs != nil && (f.attrs.n >= MaxAttrs || f.attrs.has(key)) {
+	if f == nil {
 		return
 	}
-	f.attrs = s.kept().with(f.attrs, key, clip(value))
+	value = clip(value)
+	switch a := f.attrs; {
+	case a != nil && a.leadsTo(key, value):
+		f.attrs = a.next
+	case a == nil || a.n < MaxAttrs && !a.has(key):
+		f.attrs = s.kept().with(a, key, value)
+	}
 }
 
 func clip(v string) string { return v[:min(len(v), MaxAttrBytes)] }
