@@ -247,6 +247,9 @@ func (q *Quote) Counted(data []byte, outer Kind) (kind Kind, typ, code uint8, ok
 // redirect.
 func (p *Packet) QuotePayload(data []byte) []byte {
 	q := &p.Quote
+	if end := int(q.At) + int(q.Len); end < len(data) { // what is behind it are extensions (RFC 4884)
+		data = data[:end]
+	}
 	at, next, fragment, ok := q.transport(data)
 	if !ok || p.Kind == KindICMP && p.ICMPType == icmpRedirect {
 		return nil

@@ -22,16 +22,20 @@ const (
 	NoPassword  finding.Code = "pgsql.password-not-sent"
 )
 
+// name is the protocol as Wireshark and the report call it.
+const name = "pgsql"
+
 // Spec declares the analyzer.
 func Spec() proto.Spec {
 	state := finding.Metric{Name: "sqlstate", Text: true, Doc: "code of the error (documentation, appendix A)"}
 	text := finding.Metric{Name: "text", Text: true, Doc: "the server's words"}
 	times := finding.Metric{Name: "errors", Merge: finding.Sum, Doc: "such errors"}
 	return proto.Spec{
-		Name: "pgsql", Doc: "PostgreSQL frontend/backend protocol 3",
+		Name: name, Doc: "PostgreSQL frontend/backend protocol 3",
 		Carrier: proto.TCP, Ports: []uint16{5432},
-		Probe: probe,
-		New:   newAnalyzer,
+		Probe:  probe,
+		New:    newAnalyzer,
+		Counts: true,
 		Codes: []finding.Def{
 			{
 				Code: AuthFailed, Severity: finding.Notice,
@@ -177,16 +181,19 @@ const errLength fault = "length of a PostgreSQL message is impossible"
 func (a *analyzer) message(s *proto.Scope, dir flow.Dir, b []byte, total int) {
 	switch {
 	case dir == flow.ToClient && a.asked:
-		a.asked = false
+		a.asked = false // not counted: tshark takes the byte for none of the protocol
 		if b[0] == 'S' || b[0] == 'G' {
 			s.Attr("pgsql.encrypted", "1")
 			s.Become()
 		}
 	case dir == flow.ToServer && !a.started:
+		s.Carries(name)
 		a.first(s, b)
 	case dir == flow.ToServer:
+		s.Carries(name)
 		a.client(s, b, total)
 	default:
+		s.Carries(name)
 		a.server(s, b, total)
 	}
 }

@@ -145,17 +145,22 @@ func (c *calls) message(s *proto.Scope, b []byte, total int) {
 			c.kind[xid] = k
 		}
 		c.program = name(k.program)
-		carries(s, k.program)
+		carries(s, k, false)
 		c.book.Ask(s, uint64(xid), c.program+" "+procedure(k), total)
 		return
 	}
 	c.reply(s, xid, b, total)
 }
 
-func carries(s *proto.Scope, program uint32) {
-	switch program {
-	case nfs, mount:
-		s.Carries(name(program))
+// carries counts a call or its answer, if there is something in it but the header:
+// nothing is asked and answered when a program is only tried, and MOUNT answers
+// nothing to an end (RFC 1813, 5.2).
+func carries(s *proto.Scope, k call, answer bool) {
+	const void, unmount, unmountAll = 0, 3, 4
+	switch {
+	case k.procedure == void, k.program == mount && answer && (k.procedure == unmount || k.procedure == unmountAll):
+	case k.program == nfs || k.program == mount:
+		s.Carries(name(k.program))
 	}
 }
 
@@ -163,7 +168,7 @@ func (c *calls) reply(s *proto.Scope, xid uint32, b []byte, total int) {
 	k, known := c.kind[xid]
 	delete(c.kind, xid)
 	if known {
-		carries(s, k.program)
+		carries(s, k, true)
 	}
 	code, failed := "ok", false
 	if binary.BigEndian.Uint32(b[8:]) != 0 {

@@ -180,11 +180,33 @@ func (a *analyzer) message(s *proto.Scope, dir flow.Dir, b []byte, total int) {
 	}
 }
 
+// token returns the security buffer of a negotiation's answer or a logon (MS-SMB2,
+// 2.2.4 to 2.2.6); nil: there is none.
+func token(b []byte, cmd uint16, answer bool) []byte {
+	at := headLen
+	switch {
+	case cmd == 0 && answer:
+		at += 56
+	case cmd == cmdLogon && answer:
+		at += 4
+	case cmd == cmdLogon:
+		at += 12
+	default:
+		return nil
+	}
+	if len(b) < at+4 {
+		return nil
+	}
+	from, n := int(binary.LittleEndian.Uint16(b[at:])), int(binary.LittleEndian.Uint16(b[at+2:]))
+	if from < headLen || from >= len(b) {
+		return nil
+	}
+	return b[from:min(from+n, len(b))]
+}
+
 func (a *analyzer) one(s *proto.Scope, dir flow.Dir, b []byte, total int) {
 	cmd, flags, id := binary.LittleEndian.Uint16(b[12:]), binary.LittleEndian.Uint32(b[16:]), binary.LittleEndian.Uint64(b[24:])
-	if cmd == cmdLogon || cmd == 0 {
-		gss.Carry(s, b)
-	}
+	gss.Token(s, token(b, cmd, flags&flagAnswer != 0), flags&flagAnswer != 0)
 	if dir == flow.ToServer {
 		if cmd == 12 || flags&flagAnswer != 0 {
 			return

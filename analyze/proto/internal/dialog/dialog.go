@@ -41,6 +41,7 @@ type Dialog struct {
 	verbs   []string
 	started bool
 	content bool // the client sends a message
+	text    bool // of which more than the header has come
 	data    bool // the client's next line is no command (AUTH)
 	chunk   int  // bytes of BDAT to come
 	lost    [2]bool
@@ -61,6 +62,9 @@ func ProbeReply(b []byte, codes ...string) bool {
 }
 
 const maxCommands = 256
+
+// lines is what tshark calls the text of a message, as distinct from its header.
+const lines = "data-text-lines"
 
 // Data implements the analyzer's Data.
 func (d *Dialog) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
@@ -96,6 +100,10 @@ func (d *Dialog) body(s *proto.Scope, b []byte) int {
 		d.finish(s)
 		return 3
 	}
+	if len(d.Carried) > 0 {
+		s.Carries(lines) // each segment of it, as tshark
+	}
+	d.text = d.text || bytes.Contains(b, end[:2]) && bytes.Contains(b, []byte("\r\n\r\n"))
 	if i := bytes.Index(b, end); i >= 0 {
 		d.finish(s)
 		return i + len(end)
@@ -106,8 +114,11 @@ func (d *Dialog) body(s *proto.Scope, b []byte) int {
 func (d *Dialog) finish(s *proto.Scope) {
 	d.content = false
 	for _, name := range d.Carried {
-		s.Carries(name)
+		if name != lines || d.text {
+			s.Carries(name)
+		}
 	}
+	d.text = false
 	d.queue(s, Content, "")
 }
 
