@@ -44,7 +44,10 @@ func (b *builder) build(d *draft, isBuiltin bool) *Rule {
 	if r.Scope == Host && r.By > ByHost {
 		b.fault(d.by.pos, "", "by: %s gathers no hosts; a host rule is by server, client or host", r.By)
 	}
-	r.Ledger = d.ledger.text == "true"
+	r.Ledger, r.Aside = d.ledger.text == "true", d.aside.text == "true"
+	if d.aside.set && !r.Aside && d.aside.text != "false" {
+		b.fault(d.aside.pos, "", "aside is true or false, not %q", d.aside.text)
+	}
 	if d.ledger.set && !r.Ledger && d.ledger.text != "false" {
 		b.fault(d.ledger.pos, "", "ledger is true or false, not %q", d.ledger.text)
 	}

@@ -13,7 +13,7 @@
 // (scope). A rule that holds is a hit. Hits that another hit is the reason of
 // (subsumes) are given to it: cause before effect. The rest is folded: one
 // diagnosis per cause and party, with its reach, ranked by severity and then by
-// what it cost.
+// what it cost; what is told for completeness (aside) comes last among its severity.
 //
 // # Many of a kind
 //

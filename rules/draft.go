@@ -10,7 +10,7 @@ import (
 // to be known first.
 type draft struct {
 	id, cause, scope, by, when, why       scalar
-	culprit, severity, confidence, ledger scalar
+	culprit, severity, confidence, ledger, aside scalar
 	stalled, failed                       scalar
 	on, explains, distrust                []scalar
 	references, fires, silent             []scalar
@@ -51,7 +51,7 @@ func (l *loader) rule(r *reader, n ast.Node, isBuiltin bool) {
 	if !r.mapping(n, "a rule", []field{
 		one("id", &d.id), one("cause", &d.cause), one("scope", &d.scope), one("by", &d.by), one("when", &d.when),
 		one("why", &d.why), one("culprit", &d.culprit), one("severity", &d.severity), one("confidence", &d.confidence),
-		one("ledger", &d.ledger), many("on", &d.on), many("explains", &d.explains), many("distrust", &d.distrust),
+		one("ledger", &d.ledger), one("aside", &d.aside), many("on", &d.on), many("explains", &d.explains), many("distrust", &d.distrust),
 		many("references", &d.references), many("fires", &d.fires), many("silent", &d.silent),
 		{"impact", func(n ast.Node) {
 			r.mapping(n, "impact", []field{one("stalled_seconds", &d.stalled), one(nameFailed, &d.failed)})

@@ -61,7 +61,7 @@ func (j *judge) fold(hits []*hit) []diagnosis.Diagnosis {
 	slices.SortStableFunc(order, func(a, b *group) int {
 		x, y := a.hits[0], b.hits[0]
 		return cmp.Or(
-			cmp.Compare(y.severity, x.severity), cmp.Compare(b.cost(), a.cost()),
+			cmp.Compare(y.severity, x.severity), aside(x.rule, y.rule), cmp.Compare(b.cost(), a.cost()),
 			cmp.Compare(y.confidence, x.confidence), cmp.Compare(x.rule.ID, y.rule.ID),
 		)
 	})
@@ -131,6 +131,17 @@ func (c *causeNumbers) number(r *Rule) uint64 {
 		}
 	}
 	return *n
+}
+
+// aside ranks what is told for completeness behind what is a fault.
+func aside(a, b *Rule) int {
+	switch {
+	case a.Aside == b.Aside:
+		return 0
+	case a.Aside:
+		return 1
+	}
+	return -1
 }
 
 // compareHits ranks the hits of a group: what is known in full comes first, as the

@@ -68,6 +68,7 @@ type Rule struct {
 	Why      string // the reason of its thresholds
 	Distrust []Weakness
 	Ledger   bool // the worst exchange's ledger belongs to the diagnosis
+	Aside    bool // told for completeness: it ranks behind the others of its severity
 	Refs     []string
 	Fires    []string
 	Silent   []string

@@ -27,11 +27,11 @@ func Spec() proto.Spec {
 			}
 			return proto.No
 		},
-		New: func() proto.Analyzer { return &analyzer{queriers: map[netip.Addr]uint64{}} },
+		New: func() proto.Analyzer { return &analyzer{asks: map[uint16]*asks{}} },
 		Codes: []finding.Def{
 			{
 				Code: Queriers, Severity: finding.Info,
-				Doc: "Two routers ask for memberships on one link, three times or more each: only the one with the lower address should (RFC 9776, 7.1).",
+				Doc: "Two routers ask for memberships on one link in turns, three times or more each: only the one with the lower address should (RFC 9776, 7.1).",
 				Metrics: []finding.Metric{
 					{Name: "querier", Text: true, Doc: "one"},
 					{Name: "other", Text: true, Doc: "another"},
@@ -50,17 +50,20 @@ func Spec() proto.Spec {
 }
 
 const (
-	query       = 0x11
-	maxQueriers = 64
-	enough      = 3
-	twoPeriods  = 300
+	query      = 0x11
+	turns      = 5 // changes of the one who asks: three times each
+	twoPeriods = 300
 )
 
+// asks is who asks on one link.
+type asks struct {
+	last    netip.Addr
+	changes int
+}
+
 type analyzer struct {
-	queriers map[netip.Addr]uint64
-	last     netip.Addr
-	reports  finding.Evidence
-	told     bool
+	asks    map[uint16]*asks // by VLAN
+	reports finding.Evidence
 }
 
 // Data takes one message.
@@ -77,14 +80,17 @@ func (a *analyzer) Data(s *proto.Scope, _ flow.Dir, b []byte) (int, error) {
 	if from.IsUnspecified() { // a switch that listens (RFC 4541, 2.1.1)
 		from = netip.IPv4Unspecified()
 	}
-	if len(a.queriers) < maxQueriers {
-		a.queriers[from]++
+	x := a.asks[p.VLAN]
+	if x == nil {
+		x = &asks{last: from}
+		a.asks[p.VLAN] = x
 	}
-	if !a.told && a.last.IsValid() && a.last != from && a.queriers[from] >= enough && a.queriers[a.last] >= enough {
-		a.told = true
-		s.Report(Queriers, finding.Text(a.last.String()), finding.Text(from.String()))
+	if x.last != from {
+		if x.changes++; x.changes == turns {
+			s.Report(Queriers, finding.Text(x.last.String()), finding.Text(from.String()))
+		}
+		x.last = from
 	}
-	a.last = from
 	return len(b), nil
 }
 
@@ -93,7 +99,7 @@ func (*analyzer) Gap(*proto.Scope, flow.Dir, int) error { return nil }
 
 // End tells whether nobody asked.
 func (a *analyzer) End(s *proto.Scope, _ proto.End) {
-	if span := float64(a.reports.End-a.reports.Start) / 1e9; len(a.queriers) == 0 && span >= twoPeriods {
+	if span := float64(a.reports.End-a.reports.Start) / 1e9; len(a.asks) == 0 && span >= twoPeriods {
 		s.ReportEvidence(netip.Addr{}, None, a.reports, finding.Num(a.reports.Count), finding.Num(span))
 	}
 }
