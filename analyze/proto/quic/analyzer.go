@@ -22,10 +22,10 @@ const (
 	stalled = second
 )
 
-// maxDerive bounds how often keys are derived for one conversation: once for
-// the first Initial, once after Retry or a new version, and some for connections
-// that use the same ports again.
-const maxDerive = 8
+// maxDerive bounds how often keys are derived for one conversation: for the first
+// Initial of each side, after Retry or a new version, and some for connections that
+// use the same ports again.
+const maxDerive = 16
 
 // analyzer is one conversation; several connections may follow one another.
 type analyzer struct {
@@ -35,6 +35,7 @@ type analyzer struct {
 	keys     [2]*keys // of Initial packets, by sender: client, server
 	keyed    []byte   // connection id that they follow from
 	derived  int
+	over     bool // Initial packets are read no more, but those of another connection
 	flip     bool // the conversation's client is the connection's server
 	oriented bool
 	crypto   [2]stream
@@ -171,16 +172,20 @@ func (a *analyzer) note(s *proto.Scope, from int, datagram bool) {
 // initial reads an Initial packet. Whoever's keys open it sent it.
 func (a *analyzer) initial(s *proto.Scope, dir flow.Dir, p *long) {
 	if a.version != p.version {
+		if a.version != 0 { // both ends speak it, and the client began with another (RFC 9368, 2.1)
+			s.Attr("quic.version.negotiated", versionName(p.version))
+		}
 		a.version = p.version
 		a.keys = [2]*keys{}
 		s.Attr("quic.version", versionName(p.version))
 	}
 	from := a.sender(dir)
-	if a.keys[0] == nil && a.done && string(a.keyed) == string(p.dcid) {
+	if a.over && (from == 1 || string(a.keyed) == string(p.dcid)) {
 		return // of the handshake that is over
 	}
-	if from == 1 && a.keys[1] == nil && a.keys[0] != nil { // whoever asks in vain costs one pair of keys
-		a.keys[1] = initialKeys(p.version, a.keyed, 1)
+	if a.keys[from] == nil && len(a.keyed) > 0 && !a.over && a.derived < maxDerive {
+		a.derived++ // whatever the version, the first id counts (RFC 9369, 4.1)
+		a.keys[from] = initialKeys(p.version, a.keyed, from)
 	}
 	if k := a.keys[from]; k != nil {
 		if frames, ok := k.openInitial(s, p); ok {
@@ -201,7 +206,7 @@ func (a *analyzer) initial(s *proto.Scope, dir flow.Dir, p *long) {
 	if !ok {
 		return
 	}
-	a.keys, a.keyed = [2]*keys{k}, slices.Clone(p.dcid)
+	a.keys, a.keyed, a.over = [2]*keys{k}, slices.Clone(p.dcid), false
 	if !a.oriented {
 		a.oriented, a.flip = true, dir == flow.ToClient
 	}
@@ -373,7 +378,7 @@ func (a *analyzer) complete(s *proto.Scope) {
 	a.done = true
 	a.doneAt = handshake.When{At: s.Now(), Frame: s.Frame()}
 	if a.session.Server != nil {
-		a.keys, a.crypto = [2]*keys{}, [2]stream{} // nothing more comes that matters
+		a.over, a.keys, a.crypto = true, [2]*keys{}, [2]stream{} // nothing more comes that matters
 	}
 	if a.first.Frame == 0 {
 		return

@@ -50,6 +50,23 @@ func TestKeysOfTheRFCs(t *testing.T) {
 	}
 }
 
+// The server answers in version 2 to a client that began with version 1 and speaks
+// both (RFC 9369, 4.1): the first connection id gives the keys of either.
+func TestCompatibleVersion(t *testing.T) {
+	t.Parallel()
+	c := prototest.Run(t, fresh(), []prototest.Step{
+		{Dir: up, B: initialPacket(version1, 0, dcid, dcid, []byte{1}, 0, pad(crypto(0, hello("www.test"))))},
+		{Dir: down, At: 10 * time.Millisecond, B: initialPacket(version2, 1, dcid, []byte{1}, []byte{2, 2}, 0, pad(crypto(0, serverHello())))},
+		{Dir: up, At: 20 * time.Millisecond, B: initialPacket(version2, 0, dcid, []byte{2, 2}, []byte{1}, 1, pad([]byte{2, 0, 0, 0, 0}))},
+		{Dir: up, At: 30 * time.Millisecond, B: oneRTT},
+	}, proto.Over)
+	facts := c.Facts.Attrs()
+	if facts["quic.version"] != "1" || facts["quic.version.negotiated"] != "2" || facts["tls.version"] != "TLS 1.3" ||
+		len(c.Rec.Reports)+len(c.Rec.Bad) > 0 || len(c.Rec.Exchanges) != 1 || c.Rec.Exchanges[0].Code != "done" {
+		t.Errorf("facts %v, codes %v, malformed %v, exchanges %v", facts, c.Rec.Codes(), c.Rec.Bad, c.Rec.Exchanges)
+	}
+}
+
 // initialPacket makes an Initial packet with frames; from is 0 for the client.
 func initialPacket(version uint32, from int, keyID, dst, src []byte, pn byte, frames []byte) []byte {
 	k := initialKeys(version, keyID, from)
