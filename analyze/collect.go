@@ -290,8 +290,11 @@ func (c *collector) count(lane int, o *opened) flow.ID {
 
 func (c *collector) setNumber(lane int, slot uint32, id flow.ID) {
 	n := c.numbers[lane]
-	for int(slot) >= len(n) {
-		n = append(n, flow.ID{})
+	if int(slot) >= len(n) {
+		if int(slot) >= cap(n) { // append would grow by quarters
+			n = slices.Grow(n, max(int(slot)+1-len(n), len(n)))
+		}
+		n = n[:slot+1]
 	}
 	n[slot] = id
 	c.numbers[lane] = n

@@ -61,21 +61,16 @@ func Channels() Spec {
 	}
 }
 
-// started is one connection of a series.
+// started is one connection of a client to a service. Those of one pair are a series:
+// most have a single one, so that there is no record of the series itself.
 type started struct {
+	series   uint64 // key
 	at, stop int64
 	frame    uint64
 	size     uint64 // bytes from the client
-	before   uint32 // number of the one noted before it; 0: none
-}
-
-// series are the connections of one client to one service.
-type series struct {
-	client, server hosts.Number
-	port           uint16
-	app            uint16 // number of the protocol; 0: not recognised
-	last           uint32 // place of the connection noted last
-	n              uint32
+	before   uint32 // place of the one noted before it; 0: none
+	n        uint16 // connections of the series, with this one
+	app      uint16 // number of the protocol; 0: not recognised
 }
 
 type session struct {
@@ -90,7 +85,7 @@ type session struct {
 }
 
 type channels struct {
-	series   cases[series]
+	last     hosts.Table[uint32] // place of a series' connection noted last
 	starts   pages[started]
 	apps     []string
 	sessions []session
@@ -115,20 +110,23 @@ func (c *channels) Conn(_ *Out, s *Folded) {
 
 // note keeps when a connection began.
 func (c *channels) note(s *Folded) {
-	port := s.Server.Addr.Port()
-	x, _ := c.series.entry(channel(s.From, s.To, port), maxPairs)
-	if x == nil {
+	k := channel(s.From, s.To, s.Server.Addr.Port())
+	last := c.last.Get(k)
+	n := uint16(0)
+	switch {
+	case k == 0, c.starts.len() >= maxAllStarts:
+		return
+	case last != 0:
+		n = c.starts.at(last).n
+	case c.last.Len() >= maxPairs:
 		return
 	}
-	x.client, x.server, x.port = s.From, s.To, port
-	if x.n >= maxStarts || c.starts.len() >= maxAllStarts {
+	if n >= maxStarts {
 		return
 	}
-	x.last = c.starts.add(started{at: s.Start, stop: s.Stop, frame: s.First, size: s.Client.Unique, before: x.last})
-	x.n++
-	if x.app == 0 && s.App != "" {
-		x.app = c.app(s.App)
-	}
+	*c.last.At(k) = c.starts.add(started{
+		series: k, at: s.Start, stop: s.Stop, frame: s.First, size: s.Client.Unique, before: last, n: n + 1, app: c.app(s.App),
+	})
 }
 
 // channel is the key of a client and a service.
@@ -139,8 +137,16 @@ func channel(client, server hosts.Number, port uint16) uint64 {
 	return 0
 }
 
+// channelOf is its inverse.
+func channelOf(k uint64) (client, server hosts.Number, port uint16) {
+	return hosts.Number(k >> (hosts.Bits + portBits)), hosts.Number(k >> portBits & hosts.Most), uint16(k) //nolint:gosec // parts of the key
+}
+
 // app numbers the names of protocols: there are some dozens.
 func (c *channels) app(name string) uint16 {
+	if name == "" {
+		return 0
+	}
 	i := slices.Index(c.apps, name)
 	if i < 0 {
 		i = len(c.apps)
@@ -151,24 +157,29 @@ func (c *channels) app(name string) uint16 {
 
 // End tells what is too steady, or over.
 func (c *channels) End(o *Out) {
-	for x := range c.series.all.each() {
-		if x.n >= beaconConnections {
-			c.beacon(o, x)
+	for x := range c.starts.each() {
+		if x.n == beaconConnections {
+			c.beacon(o, x.series)
 		}
 	}
 	c.ended(o)
 }
 
-func (c *channels) beacon(o *Out, x *series) {
+func (c *channels) beacon(o *Out, series uint64) {
 	var ev evidence
 	var frames trail
-	at, size := make([]int64, 0, x.n), map[uint64]int{}
-	numbers := make([]uint32, 0, x.n)
-	for n := x.last; n != 0; n = c.starts.at(n).before {
-		numbers = append(numbers, n)
-	}
-	for _, n := range slices.Backward(numbers) {
+	var all []*started
+	app := uint16(0) // that was recognised first
+	for n := c.last.Get(series); n != 0; {
 		s := c.starts.at(n)
+		all = append(all, s)
+		if s.app != 0 {
+			app = s.app
+		}
+		n = s.before
+	}
+	at, size := make([]int64, 0, len(all)), map[uint64]int{}
+	for _, s := range slices.Backward(all) {
 		at = append(at, s.at)
 		size[s.size]++
 		ev.add(&frames, s.frame, s.at, s.stop)
@@ -189,18 +200,19 @@ func (c *channels) beacon(o *Out, x *series) {
 	if spread > beaconSpread {
 		return
 	}
-	app := ""
-	if x.app != 0 {
-		app = c.apps[x.app-1]
+	name := ""
+	if app != 0 {
+		name = c.apps[app-1]
 	}
 	same := 0
 	for _, n := range size {
 		same = max(same, n)
 	}
+	client, server, port := channelOf(series)
 	o.Emit(finding.Finding{
-		Code: Beacon, Severity: finding.Info, Host: o.Hosts.Addr(x.client), Evidence: ev.done(&frames),
+		Code: Beacon, Severity: finding.Info, Host: o.Hosts.Addr(client), Evidence: ev.done(&frames),
 		Values: []finding.Value{
-			finding.Text(netip.AddrPortFrom(o.Hosts.Addr(x.server), x.port).String()), finding.Text(app), finding.Num(len(at)), finding.Num(mid / second),
+			finding.Text(netip.AddrPortFrom(o.Hosts.Addr(server), port).String()), finding.Text(name), finding.Num(len(at)), finding.Num(mid / second),
 			finding.Num(100 * spread), finding.Num(100 * float64(same) / float64(len(at))),
 		},
 	})

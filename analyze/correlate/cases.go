@@ -79,6 +79,22 @@ func (c *cases[V]) entry(k uint64, most int) (v *V, at uint32) {
 	return c.all.at(at), at
 }
 
+// healthy counts, by key, what speaks against a case: mostly there is nothing else,
+// and a number is a tenth of a record.
+type healthy struct{ n hosts.Table[uint32] }
+
+// count adds one; false: there is no room for another key.
+func (h *healthy) count(k uint64) bool {
+	if h.n.Len() >= maxPairs && h.n.Get(k) == 0 {
+		return false
+	}
+	*h.n.At(k)++
+	return true
+}
+
+// unsure reports whether there may be some of a key that were not counted.
+func (h *healthy) unsure(k uint64) bool { return h.n.Len() >= maxPairs && h.n.Get(k) == 0 }
+
 // portBits is the width of a port in a key.
 const portBits = 16
 

@@ -75,17 +75,20 @@ type attempt struct {
 
 // beyond is what a host asked for through one first hop.
 type beyond struct {
-	client             hosts.Number
-	mac                [6]byte
-	answered, attempts uint64
-	peers              uint32
-	ev                 evidence
+	key      uint64
+	client   hosts.Number
+	mac      [6]byte
+	answered bool // and there was no room to count it
+	attempts uint64
+	peers    uint32
+	ev       evidence
 }
 
 type paths struct {
 	v6failed, v4 pages[attempt]
 	macs         hosts.Table[uint32] // numbers of first hops
-	hops         cases[beyond]       // by client and first hop
+	answered     healthy             // conversations, by first hop and client
+	silent       cases[beyond]       // likewise
 	peers        hosts.Set           // by the place of the hop
 	hop          [2][]firstHop       // of open conversations, by TCP or not and the last bits of their numbers
 	trail        trail
@@ -109,8 +112,11 @@ func (p *paths) at(id flow.ID) *firstHop {
 		kind = &p.hop[1]
 	}
 	i := int(id.Stream % maxHops)
-	if i >= len(*kind) {
-		*kind = append(*kind, make([]firstHop, i+1-len(*kind))...)
+	if n := len(*kind); i >= n {
+		if i >= cap(*kind) { // append would grow by quarters
+			*kind = slices.Grow(*kind, max(i+1-n, min(n, maxHops-n)))
+		}
+		*kind = (*kind)[:i+1]
 	}
 	return &(*kind)[i]
 }
@@ -138,10 +144,7 @@ func (p *paths) station(mac [6]byte) uint32 {
 func (p *paths) Conn(_ *Out, c *Folded) {
 	answered := c.Server.Packets > 0 && c.End != conn.EndICMPError
 	if h := p.at(c.ID); h.number != 0 && h.stream == c.ID.Stream {
-		if b, at := p.hops.entry(pair(h.number, c.From), maxPairs); b != nil {
-			b.client, b.mac = c.From, h.mac
-			p.note(b, at, c, answered)
-		}
+		p.note(pair(h.number, c.From), h.mac, c, answered)
 		h.number = 0
 	}
 	if c.ID.Proto != flow.TCP || c.SYNs == 0 || c.From == 0 || c.To == 0 {
@@ -161,16 +164,34 @@ func (p *paths) Conn(_ *Out, c *Folded) {
 	}
 }
 
-func (p *paths) note(b *beyond, at uint32, c *Folded, answered bool) {
+// note takes a conversation that went through a first hop.
+func (p *paths) note(k uint64, mac [6]byte, c *Folded, answered bool) {
+	if k == 0 {
+		return
+	}
 	if answered {
-		b.answered++
+		if !p.answered.count(k) {
+			if b, _ := p.silent.get(k); b != nil {
+				b.answered = true
+			}
+		}
 		return
 	}
 	if c.Client.Addr.Addr().IsMulticast() || c.Server.Addr.Addr().IsMulticast() {
 		return
 	}
+	b, at := p.silent.get(k)
+	if b == nil {
+		if p.answered.unsure(k) {
+			return
+		}
+		if b, at = p.silent.entry(k, maxPairs); b == nil {
+			return
+		}
+		b.key, b.client, b.mac = k, c.From, mac
+	}
 	b.attempts++
-	if k := pair(at, c.To); k != 0 && b.peers < maxTracks && p.peers.Len() < maxMembers && p.peers.Add(k) {
+	if peer := pair(at, c.To); peer != 0 && b.peers < maxTracks && p.peers.Len() < maxMembers && p.peers.Add(peer) {
 		b.peers++
 	}
 	b.ev.add(&p.trail, c.First, c.Start, c.Stop)
@@ -179,13 +200,13 @@ func (p *paths) note(b *beyond, at uint32, c *Folded, answered bool) {
 // End compares the attempts.
 func (p *paths) End(o *Out) {
 	p.fallbacks(o)
-	elsewhere := map[hosts.Number]uint64{}
-	for b := range p.hops.all.each() {
-		elsewhere[b.client] += b.answered
-	}
-	for b := range p.hops.all.each() {
-		if b.answered > 0 || b.peers < silentPeers {
+	var elsewhere map[hosts.Number]uint64
+	for b := range p.silent.all.each() {
+		if b.answered || b.peers < silentPeers || p.answered.n.Get(b.key) > 0 {
 			continue
+		}
+		if elsewhere == nil {
+			elsewhere = p.elsewhere()
 		}
 		o.Emit(finding.Finding{
 			Code: NoReturn, Severity: finding.Notice, Host: o.Hosts.Addr(b.client), Evidence: b.ev.done(&p.trail),
@@ -195,6 +216,15 @@ func (p *paths) End(o *Out) {
 			},
 		})
 	}
+}
+
+// elsewhere counts the conversations of each client that were answered.
+func (p *paths) elsewhere() map[hosts.Number]uint64 {
+	all := map[hosts.Number]uint64{}
+	for k, n := range p.answered.n.All() {
+		all[hosts.Number(k&hosts.Most)] += uint64(*n)
+	}
+	return all
 }
 
 // fallback is what took the place of IPv6 at one service.

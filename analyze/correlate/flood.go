@@ -104,6 +104,7 @@ func Floods() Spec {
 
 // victim gathers one-sided conversations.
 type victim struct {
+	key       uint64
 	host      hosts.Number
 	port      uint16 // of the service
 	others    uint32
@@ -111,7 +112,7 @@ type victim struct {
 	bytes     uint64
 	convs     uint64
 	asked     uint64 // of the conversations, those that show questions
-	twoSided  uint64
+	twoSided  uint64 // that there was no room to count
 	ev        evidence
 }
 
@@ -135,6 +136,7 @@ type burst struct {
 
 type floods struct {
 	udpVictims, synVictims victims
+	twoSided               healthy // conversations, by client and service
 	bursts                 cases[burst]
 	sources                hosts.Table[uint64] // datagrams, by the place of the burst and who sent them
 	ports                  hosts.Set           // by the place of the burst
@@ -214,23 +216,44 @@ func (f *floods) datagrams(c *Folded) {
 		client, server, from, to = server, client, to, from
 	}
 	if port := server.Addr.Port(); amplifier(port) && !server.Addr.Addr().IsMulticast() {
-		if v, at := f.udpVictims.entry(service(from, port), maxPairs); v != nil {
-			v.host, v.port = from, port
-			switch other := pair(at, to); {
-			case client.Packets > 0 && server.Packets > 0:
-				v.twoSided++
-			case client.Packets > 0:
-				v.asked++
-				f.add(&f.udpVictims, v, other, c, client.Packets, client.Bytes)
-			default:
-				f.add(&f.udpVictims, v, other, c, server.Packets, server.Bytes)
-			}
-		}
+		f.amplified(from, to, port, client, server, c)
 	}
 	f.burst(&c.Server, c.From, c.To, c.Client.Packets, c.Server.Packets, c)
 	if c.Client.Packets == 0 {
 		f.burst(&c.Client, c.To, c.From, c.Server.Packets, 0, c)
 	}
+}
+
+// amplified takes a conversation with a service that may be abused.
+func (f *floods) amplified(from, to hosts.Number, port uint16, client, server *conn.Side, c *Folded) {
+	k := service(from, port)
+	if k == 0 {
+		return
+	}
+	if client.Packets > 0 && server.Packets > 0 {
+		if !f.twoSided.count(k) {
+			if v, _ := f.udpVictims.get(k); v != nil {
+				v.twoSided++
+			}
+		}
+		return
+	}
+	v, at := f.udpVictims.get(k)
+	if v == nil {
+		if f.twoSided.unsure(k) {
+			return
+		}
+		if v, at = f.udpVictims.entry(k, maxPairs); v == nil {
+			return
+		}
+		v.key, v.host, v.port = k, from, port
+	}
+	side := server
+	if client.Packets > 0 {
+		v.asked++
+		side = client
+	}
+	f.add(&f.udpVictims, v, pair(at, to), c, side.Packets, side.Bytes)
 }
 
 func (f *floods) burst(target *conn.Side, from, to hosts.Number, sent, answered uint64, c *Folded) {
@@ -277,7 +300,7 @@ func (f *floods) End(o *Out) {
 	f.spray.end(o, &f.trail)
 	reflected := map[hosts.Number]bool{}
 	for v := range f.udpVictims.all.each() {
-		if v.others < reflectors || v.twoSided*2 > v.convs || !v.hits() {
+		if v.others < reflectors || (v.twoSided+uint64(f.twoSided.n.Get(v.key)))*2 > v.convs || !v.hits() {
 			continue
 		}
 		reflected[v.host] = true

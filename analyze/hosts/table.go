@@ -1,5 +1,7 @@
 package hosts
 
+import "iter"
+
 // Table holds a value for each key; no key is 0. Nothing of it is a pointer unless
 // values have some. The zero value is ready.
 type Table[V any] struct {
@@ -94,6 +96,17 @@ func (t *Table[V]) Take(k uint64) (v V) {
 	t.places[i] = place[V]{}
 	t.n--
 	return v
+}
+
+// All walks the table in no order that means anything.
+func (t *Table[V]) All() iter.Seq2[uint64, *V] {
+	return func(yield func(uint64, *V) bool) {
+		for i := range t.places {
+			if p := &t.places[i]; p.key != 0 && !yield(p.key, &p.val) {
+				return
+			}
+		}
+	}
 }
 
 // Clear empties the table and keeps its memory.
