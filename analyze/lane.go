@@ -70,6 +70,7 @@ type lane struct {
 	carried carried        // counted last
 	gone    []uint32       // slots unlinked in this batch
 	leaving []leaving      // connections that ended, by time
+	dozing  []leaving      // conversations whose analyzer may be dropped, by time
 	due     []uint32       // scratch of retireDue
 	past    packet.Frame   // stands for the last frame of a connection that is retired
 
@@ -154,6 +155,7 @@ func (l *lane) batch(w *work) {
 	}
 	l.books.Clock(w.tally.latest)
 	l.retireDue(w.tally.latest)
+	l.restDue(w.tally.latest)
 	for _, i := range w.of[l.id] {
 		f := &w.batch.Frames[i]
 		l.one(f, &w.pkts[i], w.batch.Data(f))
@@ -571,6 +573,7 @@ func (l *lane) datagram() {
 		l.d.unread++
 	default:
 		l.listen(slot, c).datagram(l, slot, c, dir, p.Data(l.raw))
+		l.rests(slot, c)
 	}
 	l.nameDatagram(c)
 }
@@ -761,6 +764,8 @@ func (l *lane) sumUp(slot uint32, c *conversation, why proto.End, frame uint64) 
 			}
 		}
 		l.free(c)
+	} else if spec := l.rested(c); spec != nil {
+		sum.App = spec.Name
 	}
 	l.books.Close(c.book, why, sum)
 	l.d.closed = append(l.d.closed, closed{frame: frame, slot: slot, sum: sum, said: len(l.d.events) - said})

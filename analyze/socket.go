@@ -119,8 +119,11 @@ func (l *lane) listen(_ uint32, c *conversation) *socket {
 		l.rawSockets = l.rawSockets[1:]
 	}
 	k := l.sockets[c.socket]
-	if c.flags&waits != 0 {
+	switch {
+	case c.flags&waits != 0:
 		l.wake(c, k)
+	case c.rested != 0:
+		l.rouse(c, k)
 	}
 	return k
 }

@@ -102,6 +102,16 @@ func newSpecs(all []proto.Spec) *specs {
 	return s
 }
 
+// place is that of a spec in all, plus 1; 0: it has none that fits a byte.
+func (s *specs) place(spec *proto.Spec) uint8 {
+	for i := range min(len(s.all), 255) {
+		if &s.all[i] == spec {
+			return uint8(i + 1)
+		}
+	}
+	return 0
+}
+
 // order yields the specs to probe: those that know a port first.
 func (s *specs) order(carrier proto.Transport, a, b uint16) []int {
 	if len(s.byPort[a]) == 0 {

@@ -25,6 +25,7 @@ type conversation struct {
 	flags  uint16
 	falls  uint8     // frames in a row with a lower TTL
 	ttl    [2]uint8  // of the last frame of each direction
+	rested uint8     // place in specs.all of the analyzer that was dropped (rest.go), plus 1; 0: none was
 	print  [2]uint32 // fingerprint of the last datagram of each direction; in TCP the number of the early record, with waits, and what its payload is called, plus 1
 }
 
@@ -41,6 +42,7 @@ const (
 	retired   // its summary is out; only what Wireshark counts is still followed
 	waits     // its first words wait in an early record
 	quotedIn  // it counts though it is only quoted, inside a tunnel
+	dozing    // its analyzer awaits nothing, and may be dropped
 )
 
 // ends are client and server.

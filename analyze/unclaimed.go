@@ -187,7 +187,7 @@ func (l *lane) nameDatagram(c *conversation) {
 // what it could not read.
 func (l *lane) claimed(c *conversation) bool {
 	if c.socket == 0 {
-		return false
+		return c.rested != 0
 	}
 	k := l.sockets[c.socket]
 	if k.analyzer == nil && k.spec != nil {

@@ -31,6 +31,7 @@ type Books struct {
 	rares   pool[rare]
 	tallies pool[tally]
 	queries slab[queries]
+	parts   slab[conn.Ledger]   // of queries
 	worst   slab[conn.Exchange] // of queries
 	none    *rare               // what talks without trouble share; never written to
 	noTally *tally              // likewise
@@ -46,8 +47,8 @@ type Books struct {
 func New(opt Options, emit func(conv uint32, f finding.Finding)) *Books {
 	b := &Books{
 		records: newSlab[record](recordPage), talks: newSlab[talk](talkPage), queries: newSlab[queries](recordPage),
-		worst: newSlab[conn.Exchange](talkPage),
-		emit:  emit, sev: map[finding.Code]finding.Severity{}, none: &rare{}, noTally: &tally{},
+		parts: newSlab[conn.Ledger](talkPage), worst: newSlab[conn.Exchange](talkPage),
+		emit: emit, sev: map[finding.Code]finding.Severity{}, none: &rare{}, noTally: &tally{},
 	}
 	if opt.Diary {
 		b.diaries = make(map[Ref]*diary)
@@ -162,9 +163,13 @@ func (b *Books) forget(r *record, ref Ref) {
 		r.talk = 0
 	}
 	if n := r.queries(); n != 0 {
-		if w := b.queries.at(n).worst; w != 0 {
-			*b.worst.at(w) = conn.Exchange{} // its strings
-			b.worst.put(w)
+		q := b.queries.at(n)
+		if q.worst != 0 {
+			*b.worst.at(q.worst) = conn.Exchange{} // its strings
+			b.worst.put(q.worst)
+		}
+		if q.parts != 0 {
+			b.parts.put(q.parts)
 		}
 		b.queries.put(n)
 	}

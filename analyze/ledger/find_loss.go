@@ -45,7 +45,7 @@ func (p *report) loss() {
 		f, l := &t.voice[d], &t.bulk.dir[d]
 		p.say(OutOfOrder, p.usual(OutOfOrder), t.proof(OutOfOrder),
 			count(s.late+c.late), figure(ratio(float64(f.late), float64(f.segments))), millis(l.lateBy),
-			millis(int64(quantile(l.delays[:l.late.n], 0.5))*microsecond),
+			millis(int64(median(l.delays[:l.late.n]))*microsecond),
 			count(s.spurious+c.spurious), count(t.voice[d^1].dupAcks), count(s.lost+c.lost),
 			words(towards(s.late, c.late)), figure(mbps(f.unique, f.extent())))
 	}

@@ -143,7 +143,7 @@ func (p *report) plateau(d flow.Dir) {
 		return
 	}
 	used = used[:len(used)-1] // the last bin is not full
-	middle := quantile(used, 0.5)
+	middle := median(used)
 	for len(used) > plateauBins && used[0] < middle/2 {
 		used = used[1:] // slow start
 	}

@@ -38,7 +38,7 @@ func (p *report) slowServer() {
 	w := &y.worst
 	ev := t.proof(SlowServer)
 	p.say(SlowServer, p.either(SlowServer, y.polls < y.slow && y.slowly >= slowlyFrom), ev,
-		seconds(w.think), seconds(y.slowly), seconds(int64(quantile(y.think[:y.kept.n], 0.5))*microsecond),
+		seconds(w.think), seconds(y.slowly), seconds(int64(median(y.think[:y.kept.n]))*microsecond),
 		count(y.slow), count(y.n), millis(w.ack), yes(w.ackFrame != 0 && w.ack < w.wait/2), millis(w.rtt),
 		count(w.reqBytes), count(w.respBytes), yes(w.greeting), seconds(w.wait),
 		figure(ratio(float64(y.thinking), float64(y.total))), count(y.polls))
@@ -85,7 +85,7 @@ func (p *report) slowClient() {
 		return
 	}
 	p.say(SlowClient, p.either(SlowClient, x.total >= second && (x.certain || x.longest >= longPause)), p.t.proof(SlowClient),
-		seconds(x.total), seconds(x.longest), seconds(int64(quantile(x.samples(), 0.5))*millisecond), count(x.n),
+		seconds(x.total), seconds(x.longest), seconds(int64(median(x.samples()))*millisecond), count(x.n),
 		seconds(x.active), count(x.bytes), yes(x.certain))
 }
 
@@ -98,7 +98,7 @@ func (p *report) clientPauses() {
 	y := t.own // pauses lie between the turns that the books see
 	life := p.r.stop - p.r.start
 	p.say(ClientPauses, finding.Info, t.proof(ClientPauses),
-		seconds(between.total), seconds(between.longest), seconds(int64(quantile(between.samples(), 0.5))*millisecond), count(between.n),
+		seconds(between.total), seconds(between.longest), seconds(int64(median(between.samples()))*millisecond), count(between.n),
 		figure(spread(between.samples())), figure(ratio(float64(between.total), float64(life))), count(y.n), seconds(y.total),
 		figure(ratio(float64(t.reqSum), float64(t.reqs))), yes(t.reqs > 2 && t.reqMin >= t.reqMax/5*4), seconds(t.firstThink))
 }
@@ -109,6 +109,6 @@ func (p *report) serverPauses() {
 		return
 	}
 	p.say(ServerPauses, p.either(ServerPauses, x.certain && x.total >= second), p.t.proof(ServerPauses),
-		seconds(x.total), seconds(x.longest), seconds(int64(quantile(x.samples(), 0.5))*millisecond), count(x.n),
+		seconds(x.total), seconds(x.longest), seconds(int64(median(x.samples()))*millisecond), count(x.n),
 		seconds(x.active), count(x.bytes), yes(x.certain))
 }

@@ -260,7 +260,7 @@ func TestShortConnectionsAllocateNothing(t *testing.T) {
 		books.Close(ref, proto.Closed, &sum)
 	}
 	one()
-	// The worst exchange goes out with the summary; quantiles sort a copy.
+	// The worst exchange goes out with the summary; what is ranked is a copy.
 	if n := testing.AllocsPerRun(200, one); n > 12 {
 		t.Errorf("%v allocations a connection", n)
 	}

@@ -7,10 +7,12 @@ import "netwhy/analyze/conn"
 // a talk for each would be the most that a capture costs. No pointers.
 type queries struct {
 	n, failed uint32
-	lost      int64 // avoidable parts, ns
-	longest   int64 // avoidable parts of the worst
-	parts     conn.Ledger
-	worst     uint32 // number in Books.worst; 0: none was worth keeping
+	lost      int64     // avoidable parts, ns
+	longest   int64     // avoidable parts of the worst
+	took      int64     // ns, all of one part
+	part      conn.Part // which
+	parts     uint32    // number in Books.parts; 0: there was only that part
+	worst     uint32    // number in Books.worst; 0: none was worth keeping
 }
 
 // asked takes an exchange of a UDP conversation.
@@ -30,7 +32,9 @@ func (b *Books) asked(r *record, e *conn.Exchange) {
 	lost := avoidable(&e.Ledger)
 	q.lost += lost
 	for p, ns := range e.Ledger.Part {
-		q.parts.Add(conn.Part(p), ns)
+		if ns != 0 {
+			b.spent(q, conn.Part(p), ns)
+		}
 	}
 	if !notable(e, lost) || q.worst != 0 && lost <= q.longest {
 		return
@@ -42,10 +46,30 @@ func (b *Books) asked(r *record, e *conn.Exchange) {
 	*b.worst.at(q.worst) = *e
 }
 
+// spent adds ns of a part. A lookup has one part only.
+func (b *Books) spent(q *queries, p conn.Part, ns int64) {
+	if q.parts == 0 && (q.took == 0 || q.part == p) {
+		q.part, q.took = p, q.took+ns
+		return
+	}
+	if q.parts == 0 {
+		n, l := b.parts.get()
+		*l = conn.Ledger{}
+		l.Add(q.part, q.took)
+		q.parts = n
+	}
+	b.parts.at(q.parts).Add(p, ns)
+}
+
 // asks fills in what exchanges there were.
 func (b *Books) asks(q *queries, sum *conn.Summary) {
 	sum.Exchanges, sum.FailedExchanges = q.n, q.failed
-	sum.Score, sum.Parts = q.lost, q.parts
+	sum.Score = q.lost
+	if q.parts != 0 {
+		sum.Parts = *b.parts.at(q.parts)
+	} else if q.took != 0 {
+		sum.Parts.Add(q.part, q.took)
+	}
 	if q.worst != 0 {
 		w := *b.worst.at(q.worst)
 		sum.Worst = &w

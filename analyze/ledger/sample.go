@@ -44,13 +44,11 @@ func (k *kept) add(buf []uint32, v uint32) {
 	k.n++
 }
 
-// quantile returns the value below which the share q of the samples lies (nearest
-// rank), 0 without samples.
-func quantile(samples []uint32, q float64) uint32 {
-	return ranked(samples, q)[0]
-}
+// median returns the value below which half of the samples lie (nearest rank), 0
+// without samples.
+func median(samples []uint32) uint32 { return ranked(samples, 0.5)[0] }
 
-// ranked is quantile for several shares of the same samples.
+// ranked is median for several shares of the same samples.
 func ranked(samples []uint32, shares ...float64) (at [2]uint32) {
 	if len(samples) == 0 {
 		return at

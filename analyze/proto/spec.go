@@ -91,6 +91,13 @@ type Analyzer interface {
 	End(s *Scope, why End)
 }
 
+// Rester is an analyzer of datagrams that may be dropped while it awaits nothing:
+// one made anew takes what comes then. End is not called.
+type Rester interface {
+	// Rests reports that nothing is awaited, and nothing would be said at the end.
+	Rests() bool
+}
+
 // MaxBuffered bounds the unused bytes kept for an analyzer in each direction of
 // a TCP conversation. An analyzer that wants more must use what it has.
 const MaxBuffered = 64 << 10

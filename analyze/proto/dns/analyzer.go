@@ -156,6 +156,16 @@ func (a *analyzer) End(s *proto.Scope, _ proto.End) {
 	a.queries = nil
 }
 
+// Rests implements proto.Rester: every query was answered.
+func (a *analyzer) Rests() bool {
+	for i := range a.queries {
+		if a.queries[i].answers == 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // message takes one message whose first byte came at began.
 func (a *analyzer) message(s *proto.Scope, dir flow.Dir, b []byte, began int64, beganFrame uint64) {
 	d := proto.Kept[desk](s)
