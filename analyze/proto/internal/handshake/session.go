@@ -162,13 +162,14 @@ func (h *Session) progress(dir flow.Dir, stage string, now When) {
 }
 
 func (h *Session) clientHello(s *proto.Scope, body []byte, began, now When) {
-	c, ok := proto.Kept[tlsmsg.Hellos](s).Client(body, h.Transport, s.Word)
+	c, sni, ok := proto.Kept[tlsmsg.Hellos](s).Client(body, h.Transport)
 	if !ok {
 		s.Malformed("ClientHello contradicts its own lengths")
 	}
 	if h.Client != nil {
 		return // after a retry, or a renegotiation
 	}
+	c.SNI = s.Word(sni)
 	h.Client = &c
 	h.hello, h.helloEnd = began, now
 	if c.SNI != "" {

@@ -52,28 +52,27 @@ const (
 	maxKey        = 1 << 10
 )
 
-// Client reads the body of a ClientHello; word makes texts of the names in it. ok
-// is false when it breaks its own lengths: what was read before stands.
-func (m *Hellos) Client(body []byte, transport byte, word func([]byte) string) (c Client, ok bool) {
-	var sni []byte
+// Client reads the body of a ClientHello, but for the name asked for, which is
+// returned as bytes of it. ok is false when it breaks its own lengths: what was read
+// before stands.
+func (m *Hellos) Client(body []byte, transport byte) (c Client, sni []byte, ok bool) {
 	m.key, sni, ok = appendIdentity(append(m.key[:0], transport), body, transport == OverDTLS)
-	if ok && len(m.key) <= maxKey {
+	known := ok && len(m.key) <= maxKey
+	if known {
 		if c.Identity = m.clients[string(m.key)]; c.Identity != nil {
-			c.SNI = word(sni)
 			copy(c.Random[:], body[2:])
-			return c, true
+			return c, sni, true
 		}
 	}
-	known := ok && len(m.key) <= maxKey
 	ok = m.client.Parse(body, transport == OverDTLS)
-	c = Client{Identity: m.client.identity(transport), SNI: word(m.client.SNI), Random: m.client.Random}
+	c = Client{Identity: m.client.identity(transport), Random: m.client.Random}
 	if known && ok {
 		if m.clients == nil || len(m.clients) >= maxIdentities {
 			m.clients = map[string]*Identity{}
 		}
 		m.clients[string(m.key)] = c.Identity
 	}
-	return c, ok
+	return c, m.client.SNI, ok
 }
 
 func (h *ClientHello) identity(transport byte) *Identity {

@@ -30,21 +30,20 @@ func helloOf(name string, fresh byte, grease, cipher uint16) []byte {
 func TestHellosAreKnownAgain(t *testing.T) {
 	t.Parallel()
 	var m Hellos
-	text := func(b []byte) string { return string(b) }
-	a, ok := m.Client(helloOf("a.test", 1, 0x1a1a, 0x1301), OverTCP, text)
-	b, same := m.Client(helloOf("other.test", 2, 0xfafa, 0x1301), OverTCP, text)
-	if !ok || !same || a.Identity != b.Identity || a.Random == b.Random || a.SNI != "a.test" || b.SNI != "other.test" || b.Max != TLS13 || b.Offered != "h2" {
+	a, first, ok := m.Client(helloOf("a.test", 1, 0x1a1a, 0x1301), OverTCP)
+	b, second, same := m.Client(helloOf("other.test", 2, 0xfafa, 0x1301), OverTCP)
+	if !ok || !same || a.Identity != b.Identity || a.Random == b.Random || string(first) != "a.test" || string(second) != "other.test" || b.Max != TLS13 || b.Offered != "h2" {
 		t.Errorf("got %+v (%+v) and %+v (%+v)", a, a.Identity, b, b.Identity)
 	}
-	if c, _ := m.Client(helloOf("a.test", 1, 0x1a1a, 0x1302), OverTCP, text); c.JA3 == a.JA3 || c.JA4 == a.JA4 {
+	if c, _, _ := m.Client(helloOf("a.test", 1, 0x1a1a, 0x1302), OverTCP); c.JA3 == a.JA3 || c.JA4 == a.JA4 {
 		t.Errorf("another cipher, the same fingerprints: %+v", c.Identity)
 	}
-	if c, _ := m.Client(helloOf("a.test", 1, 0x1a1a, 0x1301), OverQUIC, text); c.JA3 != a.JA3 || c.JA4 == a.JA4 {
+	if c, _, _ := m.Client(helloOf("a.test", 1, 0x1a1a, 0x1301), OverQUIC); c.JA3 != a.JA3 || c.JA4 == a.JA4 {
 		t.Errorf("over QUIC: %+v", c.Identity)
 	}
 	broken := helloOf("a.test", 1, 0x1a1a, 0x1301)
 	broken[len(broken)-33]++ // a key share that is longer than its list
-	if _, ok := m.Client(broken, OverTCP, text); ok {
+	if _, _, ok := m.Client(broken, OverTCP); ok {
 		t.Error("a hello that breaks its lengths was taken for a known one")
 	}
 }
@@ -53,15 +52,14 @@ func TestHellosAreKnownAgain(t *testing.T) {
 func TestHellosAreBounded(t *testing.T) {
 	t.Parallel()
 	var m Hellos
-	text := func(b []byte) string { return string(b) }
-	first, _ := m.Client(helloOf("a.test", 1, 0x1a1a, 0), OverTCP, text)
+	first, _, _ := m.Client(helloOf("a.test", 1, 0x1a1a, 0), OverTCP)
 	for cipher := range uint16(2 * maxIdentities) {
-		m.Client(helloOf("a.test", 1, 0x1a1a, cipher), OverTCP, text)
+		m.Client(helloOf("a.test", 1, 0x1a1a, cipher), OverTCP)
 	}
 	if len(m.clients) > maxIdentities {
 		t.Errorf("%d are remembered", len(m.clients))
 	}
-	if again, _ := m.Client(helloOf("a.test", 1, 0x1a1a, 0), OverTCP, text); again.JA4 != first.JA4 {
+	if again, _, _ := m.Client(helloOf("a.test", 1, 0x1a1a, 0), OverTCP); again.JA4 != first.JA4 {
 		t.Errorf("got %s, was %s", again.JA4, first.JA4)
 	}
 }

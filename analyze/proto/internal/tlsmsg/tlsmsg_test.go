@@ -103,8 +103,8 @@ func FuzzMessages(f *testing.F) {
 			}
 			ok := h.Parse(b, dtls)
 			for range 2 { // worked out, and remembered
-				c, same := hellos.Client(b, transport, func(b []byte) string { return string(b) })
-				if same != ok || c.JA3 != h.JA3() || c.JA4 != h.JA4(transport) || c.SNI != string(h.SNI) || c.Random != h.Random {
+				c, sni, same := hellos.Client(b, transport)
+				if same != ok || c.JA3 != h.JA3() || c.JA4 != h.JA4(transport) || string(sni) != string(h.SNI) || c.Random != h.Random {
 					t.Errorf("remembered as %+v, %v: %+v, %v", c, same, h, ok)
 				}
 			}
