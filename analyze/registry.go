@@ -7,7 +7,9 @@ import (
 	"netwhy/analyze/proto/arp"
 	"netwhy/analyze/proto/bfd"
 	"netwhy/analyze/proto/bgp"
+	"netwhy/analyze/proto/bittorrent"
 	"netwhy/analyze/proto/cdp"
+	"netwhy/analyze/proto/dcerpc"
 	"netwhy/analyze/proto/dhcp"
 	"netwhy/analyze/proto/dhcpv6"
 	"netwhy/analyze/proto/dnp3"
@@ -76,7 +78,9 @@ func Protocols() []proto.Spec {
 		arp.Spec(),
 		bfd.Spec(),
 		bgp.Spec(),
+		bittorrent.Spec(),
 		cdp.Spec(),
+		dcerpc.Spec(),
 		dhcp.Cut(),
 		dhcp.Spec(),
 		dhcpv6.Spec(),

@@ -17,13 +17,15 @@ const (
 	begins = "NTLMSSP\x00" // every message of NTLM (MS-NLMP, 2.2.1)
 )
 
+// First bytes of wrapped tokens (RFC 2743, 3.1; RFC 4178, 4.2).
+const initial, response, other = 0x60, 0xa1, 0xa0
+
 // Names are those that Token may use.
 func Names() []string { return []string{api, nego, ntlm, krb} }
 
 // Token names what a token carries. answer tells that it is the server's: a bare
 // message of NTLM from there is framed by nothing.
 func Token(s *proto.Scope, b []byte, answer bool) {
-	const initial, response, other = 0x60, 0xa1, 0xa0 // RFC 2743, 3.1; RFC 4178, 4.2
 	if len(b) == 0 {
 		return
 	}
@@ -35,14 +37,57 @@ func Token(s *proto.Scope, b []byte, answer bool) {
 	if wrapped || !answer {
 		s.Carries(api)
 	}
-	if wrapped {
+	Inside(s, b)
+}
+
+// Inside names what a token carries where no GSS-API is around it.
+func Inside(s *proto.Scope, b []byte) {
+	if len(b) > 0 && (b[0] == initial || b[0] == response || b[0] == other) {
 		s.Carries(nego)
 	}
 	if bytes.Contains(b, []byte(begins)) {
 		s.Carries(ntlm)
 	}
-	// 1.2.840.113554.1.2.2, and what kind of message follows (RFC 4121, 4.1).
-	if i := bytes.Index(b, []byte("\x06\x09\x2a\x86\x48\x86\xf7\x12\x01\x02\x02")); i >= 0 && len(b) > i+12 && b[i+12] == 0 && b[i+11] <= 3 {
+	if kerberos(b, 0) {
 		s.Carries(krb)
 	}
+}
+
+// kerberos looks for a request or an answer of Kerberos in the octet strings of a
+// token (RFC 4120, 5.5; RFC 4121, 4.1).
+func kerberos(b []byte, depth int) bool {
+	const (
+		octets, constructed = 0x04, 0x20
+		apReq, apRep        = 0x6e, 0x6f
+		deepest             = 6
+	)
+	for len(b) >= 2 && depth < deepest {
+		tag, at, n := b[0], 2, int(b[1])
+		if n >= 0x80 {
+			k := n - 0x80
+			if k > 3 || len(b) < at+k {
+				return false
+			}
+			n = 0
+			for _, c := range b[at : at+k] {
+				n = n<<8 | int(c)
+			}
+			at += k
+		}
+		content := b[at:min(at+n, len(b))]
+		b = b[min(at+n, len(b)):]
+		switch {
+		case tag == octets && len(content) > 0 && (content[0] == apReq || content[0] == apRep || isKerberos(content)):
+			return true
+		case tag&constructed != 0 && kerberos(content, depth+1):
+			return true
+		}
+	}
+	return false
+}
+
+// isKerberos reports whether a token is framed as one of Kerberos.
+func isKerberos(b []byte) bool {
+	const mechanism = "\x06\x09\x2a\x86\x48\x86\xf7\x12\x01\x02\x02" // 1.2.840.113554.1.2.2
+	return b[0] == initial && bytes.Contains(b[:min(len(b), len(mechanism)+6)], []byte(mechanism))
 }
