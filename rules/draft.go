@@ -9,16 +9,16 @@ import (
 // draft is a rule as written, before its expressions are compiled: the scope has
 // to be known first.
 type draft struct {
-	id, cause, scope, by, when, why       scalar
+	id, cause, scope, by, when, why              scalar
 	culprit, severity, confidence, ledger, aside scalar
-	stalled, failed                       scalar
-	on, explains, distrust                []scalar
-	references, fires, silent             []scalar
-	title, explanation                    texts
-	remedies                              []texts
-	subsumes                              []subsumeDraft
-	excludes                              []excludeDraft
-	next                                  *nextDraft
+	stalled, failed                              scalar
+	on, explains, distrust                       []scalar
+	references, fires, silent                    []scalar
+	title, explanation                           texts
+	remedies                                     []texts
+	subsumes                                     []subsumeDraft
+	excludes                                     []excludeDraft
+	next                                         *nextDraft
 }
 
 type texts struct {
