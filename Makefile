@@ -1,7 +1,7 @@
 # netwhy: what can be done here. "make" alone prints it.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup build install package test lint fuzz bench microbench accuracy licenses clean
+.PHONY: help demo setup build install package test lint fuzz bench large microbench profile accuracy licenses clean
 
 GO        ?= go
 BIN       := bin/netwhy
@@ -28,7 +28,7 @@ setup: ## install what building needs (apt-get; sudo only when not root)
 	@sh .ci/setup
 
 build: setup ## build bin/netwhy
-	@$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/netwhy
+	@$(GO) build -pgo=auto -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/netwhy
 	@echo "built $(BIN)"
 
 install: build ## copy netwhy to /usr/local/bin (PREFIX=... for elsewhere)
@@ -38,7 +38,7 @@ package: setup ## make dist/: a .deb, and a static binary without libpcap
 	@GO='$(GO)' sh .ci/package '$(VERSION)'
 
 test: setup ## run all tests, with the race detector
-	$(GO) test -race -timeout 15m $(TESTFLAGS) ./...
+	$(GO) test -pgo=off -race -timeout 15m $(TESTFLAGS) ./...
 
 lint: setup ## go vet and golangci-lint (built on first use)
 	@sh .ci/lint
@@ -46,12 +46,19 @@ lint: setup ## go vet and golangci-lint (built on first use)
 fuzz: setup ## run every fuzz target for FUZZTIME
 	@sh .ci/fuzz $(FUZZTIME)
 
-bench: build ## build large captures, run netwhy, tshark and tcptrace in turn, print ratios
-	@ls bench-out/*.pcap >/dev/null 2>&1 || { test -f $(BENCH) && sh $(BENCH) "$$PWD/bench-out" $(SCALE); } || \
-		{ echo "no captures: put some large ones in bench-out/, or name a script that makes them (BENCH=...)"; exit 1; }
+bench: build large ## build large captures, run netwhy, tshark and tcptrace in turn, print ratios
 	@mkdir -p fixtures/bench
 	$(GO) run ./cmd/bench -netwhy $(BIN) -table fixtures/bench/table.txt bench-out/*.pcap
 	$(GO) run ./cmd/bench shares bench-out/*.pcap
+
+large:
+	@ls bench-out/*.pcap >/dev/null 2>&1 || { test -f $(BENCH) && sh $(BENCH) "$$PWD/bench-out" $(SCALE); } || \
+		{ echo "no captures: put some large ones in bench-out/, or name a script that makes them (BENCH=...)"; exit 1; }
+
+profile: setup large ## tell the compiler what is hot: profile replays of large captures (cmd/netwhy/default.pgo)
+	NETWHY_BENCH="$$(echo $$PWD/bench-out/*.pcap)" $(GO) test -pgo=off -run '^$$' -bench '^BenchmarkReplay$$' -benchtime 8s \
+		-cpuprofile $$PWD/cmd/netwhy/default.pgo -o $$PWD/bench-out/profile.test ./cmd/netwhy/internal/run
+	rm -f bench-out/profile.test
 
 microbench: setup ## run the Go benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
