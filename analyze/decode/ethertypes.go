@@ -109,7 +109,6 @@ var rareTypes = [...]numbered{ //nolint:gochecknoglobals // constant table
 	{0x9104, "eero"},
 	{0x99fe, "tecmp"},
 	{0xa0ed, "6lowpan"},
-	{0xaaaa, "wreth"},
 	{0xabcd, "brdwlk"},
 	{0xaefe, "ecpri"},
 	{0xb4e3, "cl3"},

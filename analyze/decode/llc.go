@@ -27,13 +27,15 @@ const (
 
 // Protocols of Cisco's SNAP number space.
 const (
-	ciscoPAgP = 0x0104
-	ciscoPVST = 0x010b
-	ciscoUDLD = 0x0111
-	ciscoCDP  = 0x2000
-	ciscoCGMP = 0x2001
-	ciscoVTP  = 0x2003
-	ciscoDTP  = 0x2004
+	ciscoPAgP       = 0x0104
+	ciscoVLANBridge = 0x0108
+	ciscoPVST       = 0x010b
+	ciscoUplinkFast = 0x010c
+	ciscoUDLD       = 0x0111
+	ciscoCDP        = 0x2000
+	ciscoCGMP       = 0x2001
+	ciscoVTP        = 0x2003
+	ciscoDTP        = 0x2004
 )
 
 // Protocols in those of Extreme and Nortel, which find neighbours as CDP does.
@@ -64,6 +66,7 @@ func (d *decoder) llc(off int) {
 	case sapSNAP:
 		d.snap(at)
 	case sapSTP:
+		d.garp()
 		d.leaf(STP, at)
 	case sapIP:
 		d.ipv4(at)
@@ -89,9 +92,26 @@ func (d *decoder) osi(off int) {
 	d.networkLayer(off)
 }
 
+// garp names the protocols of attributes that share the spanning tree's place (IEEE
+// 802.1D-2004, 12): their address tells.
+func (d *decoder) garp() {
+	const multicast, last, gmrp, gvrp = 0x0180c200, 4, 0x20, 0x21
+	p := d.p
+	at := int(p.L2)
+	if p.L2Kind != L2Ethernet || !d.has(at, 6) || d.u32(at) != multicast || d.b[at+last] != 0 {
+		return
+	}
+	switch d.b[at+last+1] {
+	case gmrp:
+		p.Protos.Add(GMRP)
+	case gvrp:
+		p.Protos.Add(GVRP)
+	}
+}
+
 // networkLayer goes on with what a network layer protocol identifier announces.
 func (d *decoder) networkLayer(off int) {
-	const inactive, q933, clnp, esis, isis, ip, ipv6 = 0x00, 0x08, 0x81, 0x82, 0x83, 0xcc, 0x8e
+	const inactive, q933, lmi, clnp, esis, isis, ip, ipv6 = 0x00, 0x08, 0x09, 0x81, 0x82, 0x83, 0xcc, 0x8e
 	if !d.need(off, 1) {
 		return
 	}
@@ -104,6 +124,8 @@ func (d *decoder) networkLayer(off int) {
 		d.leaf(CLNP, off)
 	case q933:
 		d.leaf(Q933, off)
+	case lmi:
+		d.leaf(LMI, off)
 	case ip:
 		d.ipv4(off + 1)
 	case ipv6:
@@ -152,7 +174,7 @@ func (d *decoder) snap(off int) {
 			d.leaf(DTP, off)
 		case ciscoUDLD:
 			d.leaf(UDLD, off)
-		case ciscoPVST:
+		case ciscoPVST, ciscoVLANBridge, ciscoVLANBridge + 1, ciscoUplinkFast:
 			d.leaf(STP, off)
 		case ciscoPAgP:
 			d.leaf(PAgP, off)

@@ -3,11 +3,13 @@ package decode
 // PPP protocol numbers (IANA, RFC 1661, 2).
 const (
 	pppIPv4      = 0x0021
+	pppOSI       = 0x0023
 	pppVJ        = 0x002d
 	pppVJUncomp  = 0x002f
 	pppBridging  = 0x0031
 	pppMultilink = 0x003d
 	pppIPv6      = 0x0057
+	pppCDP       = 0x0207
 	pppMPLS      = 0x0281
 	pppMPLSMulti = 0x0283
 	pppControl   = 0x4000 // from here on: LCP, IPCP and the like
@@ -67,7 +69,12 @@ func (d *decoder) pppProtocol(off int) {
 		if d.need(off, 2) && d.b[off+1] == 1 {
 			d.innerEthernet(off + 2)
 		}
+	case pppOSI:
+		d.osi(off)
+	case pppCDP:
+		d.leaf(CDP, off)
 	case pppMultilink: // RFC 1990, 3: long sequence numbers; whole packets only
+		d.p.Protos.Add(MP)
 		if d.need(off, 4) && d.b[off]&0xc0 == 0xc0 {
 			d.pppProtocol(off + 4)
 			return

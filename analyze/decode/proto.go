@@ -131,6 +131,10 @@ const (
 	OAM
 	EDP
 	NDP
+	GVRP
+	GMRP
+	MP
+	LMI
 	Protos // number of protocols: at most 128, what a Set holds
 )
 
@@ -146,7 +150,7 @@ var protoNames = [Protos]string{ //nolint:gochecknoglobals,gosec // constant tab
 	Radiotap: "radiotap", Prism: "prism", PPI: "ppi", PKTAP: "pktap", NFLog: "nflog",
 	PFLog: "pflog", CHDLC: "chdlc", FR: "fr", JuniperEth: "juniper", EAPOL: "eapol",
 	LACP: "slow", Loop: "loop", WOL: "wol", MACsec: "macsec", CFM: "cfm",
-	PTP: "ptp", ProfinetRT: "pn_rt", ITag: "ieee8021ah", HomePlug: "homeplug", VTP: "vtp",
+	PTP: "ptp", ProfinetRT: "pn_rt", ITag: "ieee8021ah", HomePlug: "homeplug-av", VTP: "vtp",
 	DTP: "dtp", UDLD: "udld", ISIS: "isis", IPX: "ipx", NetBEUI: "netbios", FCoE: "fcoe",
 	LISP: "lisp-data", USB: "usb", NSH: "nsh", Data: "data", OSI: "osi", ISISHello: "isis.hello",
 	ISISLSP: "isis.lsp", ISISCSNP: "isis.csnp", ISISPSNP: "isis.psnp", ESIS: "esis", CLNP: "clnp",
@@ -156,7 +160,8 @@ var protoNames = [Protos]string{ //nolint:gochecknoglobals,gosec // constant tab
 	UDPEncap: "udpencap", CAPWAPData: "capwap.data", PAgP: "pagp", CGMP: "cgmp", SNA: "sna",
 	NHRP: "nhrp", IGRP: "igrp", PGM: "pgm", XTP: "xtp", COTP: "cotp", AX25: "ax25", SWIPE: "swipe",
 	DSR: "dsr", RSVPE2E: "rsvp-e2ei", DVMRP: "dvmrp", RGMP: "rgmp", FC: "fc", Marker: "marker",
-	OAM: "oampdu", EDP: "edp", NDP: "ndp",
+	OAM: "oampdu", EDP: "edp", NDP: "ndp", GVRP: "gvrp", GMRP: "gmrp", MP: "mp",
+	LMI: "lmi",
 }
 
 func (p Proto) String() string {

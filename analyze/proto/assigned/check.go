@@ -32,7 +32,6 @@ const (
 	hip               // version in the fourth byte (RFC 7401, 5.1)
 	skinny            // little-endian length, known version
 	cql               // version 1 to 5, request or answer
-	aol               // "*"
 	snmp              // a sequence that begins with a version (RFC 3416)
 	kerberos          // an application tag (RFC 4120, 5.10)
 	radius            // codes (RFC 2865, 3; RFC 5176, 2.3)
@@ -136,8 +135,6 @@ func (c check) seldom(b []byte, at func(int) byte) bool {
 		return at(17)>>4 == 1 || at(17)>>4 == 2
 	case sip:
 		return bytes.HasPrefix(b, []byte("SIP/2.0")) || len(b) > 3 && letters(b[:3])
-	case aol:
-		return at(0) == '*'
 	default:
 		return false
 	}

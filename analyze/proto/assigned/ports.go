@@ -341,7 +341,6 @@ var tcp = [...]entry{ //nolint:gochecknoglobals // constant table
 	{5060, 5060, "sip", waits},
 	{5061, 5061, "tls", always},
 	{5084, 5084, "llrp", always},
-	{5190, 5190, "aol", aol},
 	{5222, 5222, "xmpp", always},
 	{5253, 5253, "netsync", always},
 	{5353, 5353, "dns", waits},

@@ -3,7 +3,6 @@
 package ldap
 
 import (
-	"bytes"
 	"strconv"
 
 	"netwhy/analyze/finding"
@@ -157,29 +156,13 @@ func (f fault) Error() string { return string(f) }
 
 const errMessage fault = "no LDAP message where one begins"
 
-// token finds the security token of a bind: the wrapping that it begins with, or a
-// message of NTLM by itself.
-func token(b []byte) []byte {
-	if i := bytes.Index(b, []byte{0x06, 0x06, 0x2b, 6, 1, 5, 5, 2}); i >= 2 { // SPNEGO's identifier behind tag and length
-		for at := i - 2; at >= max(i-5, 0); at-- {
-			if b[at] == 0x60 {
-				return b[at:]
-			}
-		}
-	}
-	if i := bytes.Index(b, []byte("NTLMSSP\x00")); i >= 0 {
-		return b[i:]
-	}
-	return nil
-}
-
 func (a *analyzer) message(s *proto.Scope, dir flow.Dir, b []byte, total int) {
 	m, _, ok := parse(b)
 	if !ok {
 		return
 	}
 	if m.op == bindRequest || m.op == bindResponse {
-		gss.Token(s, token(b), m.op == bindResponse)
+		gss.Token(s, gss.Find(b), m.op == bindResponse)
 	}
 	if dir == flow.ToServer {
 		op := operation(m.op)

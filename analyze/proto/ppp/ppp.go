@@ -56,7 +56,7 @@ const (
 func Spec() proto.Spec {
 	return proto.Spec{
 		Name: "ppp", Doc: "Point-to-Point Protocol, RFC 1661",
-		Also:    []string{"lcp", "pap", "chap", "ipcp", "ipv6cp", "ccp", "eap"},
+		Also:    names(),
 		Carrier: proto.Link, Numbers: []uint16{typeNone, typePPPoE, typeGREPPP},
 		New: func() proto.Analyzer { return &analyzer{links: map[link]*state{}} },
 		Codes: []finding.Def{
@@ -143,24 +143,12 @@ func (a *analyzer) Data(s *proto.Scope, _ flow.Dir, b []byte) (int, error) {
 	if p == nil || !p.Protos.Has(decode.PPP) || p.Payload < 2 || int(p.Payload) > len(s.Bytes()) {
 		return len(b), nil
 	}
-	var name string
 	number := binary.BigEndian.Uint16(s.Bytes()[p.Payload-2:])
-	switch number {
-	case lcp:
-		name = "lcp"
-	case pap:
-		name = "pap"
-	case chap:
-		name = "chap"
-	case eap:
-		name = "eap"
-	case ipcp:
-		name = "ipcp"
-	case ipv6cp:
-		name = "ipv6cp"
-	case ccp:
-		name = "ccp"
-	default:
+	name := nameOf(number)
+	switch {
+	case name == "" && p.Err == decode.UnknownType:
+		name = "data"
+	case name == "":
 		return len(b), nil
 	}
 	s.Carries(name)

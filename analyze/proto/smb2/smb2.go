@@ -150,6 +150,9 @@ func (a *analyzer) message(s *proto.Scope, dir flow.Dir, b []byte, total int) {
 	case "\xffSMB":
 		s.Carries("smb")
 		s.App("smb")
+		if cmd := b[4]; cmd == 0x72 || cmd == 0x73 { // negotiate, session setup
+			gss.Token(s, gss.Find(b), false)
+		}
 		// A client that offers version 2 begins in the language of version 1;
 		// only what is said after that is spoken in it.
 		if !a.old && b[4] != 0x72 {

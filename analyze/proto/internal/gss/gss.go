@@ -53,6 +53,28 @@ func Inside(s *proto.Scope, b []byte) {
 	}
 }
 
+// Find returns the token in a message whose frame says nothing of where it is: from
+// the wrapping that begins it, or a message of NTLM by itself; nil: there is none.
+func Find(b []byte) []byte {
+	if i := bytes.Index(b, []byte{0x06, 0x06, 0x2b, 6, 1, 5, 5, 2}); i >= 2 { // SPNEGO's identifier behind tag and length
+		for at := i - 2; at >= max(i-5, 0); at-- {
+			if b[at] == initial {
+				return b[at:]
+			}
+		}
+	}
+	i := bytes.Index(b, []byte(begins))
+	if i < 0 {
+		return nil
+	}
+	for at := i - 1; at >= max(i-32, 0); at-- { // an answer wraps it in a sequence of three or four fields
+		if b[at] == response && at+2 < i && (b[at+2] == 0x30 || b[at+1]&0x80 != 0) {
+			return b[at:]
+		}
+	}
+	return b[i:]
+}
+
 // kerberos looks for a request or an answer of Kerberos in the octet strings of a
 // token (RFC 4120, 5.5; RFC 4121, 4.1).
 func kerberos(b []byte, depth int) bool {
