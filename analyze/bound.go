@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"netwhy/analyze/finding"
-	"netwhy/analyze/hosts"
 )
 
 // MaxFindings bounds the findings of a result, and MaxSame those of one code, so
@@ -17,9 +16,6 @@ const (
 	MaxFindings = 200_000
 	MaxSame     = 1 << 14
 )
-
-// leastFindings is the number of findings that there is room for at first.
-const leastFindings = 64
 
 // maxLiveFindings bounds those of a live run, where the oldest make room.
 const maxLiveFindings = 10_000
@@ -62,35 +58,6 @@ func (c *collector) findKey(lane int, of *kind, f *finding.Finding) uint64 {
 	return key
 }
 
-// places finds findings by their keys.
-type places struct {
-	of   hosts.Table[uint32] // place in the list, from 1
-	keys []uint64            // by place, from 0
-}
-
-func (p *places) get(key uint64) (i int, ok bool) {
-	at := p.of.Get(key)
-	return int(at) - 1, at > 0
-}
-
-func (p *places) add(key uint64) {
-	p.keys = append(p.keys, key)
-	*p.of.At(key) = uint32(len(p.keys))
-}
-
-// drop forgets some of the list, by their places; the others move up.
-func (p *places) drop(gone []bool) {
-	kept := p.keys[:0]
-	p.of.Clear()
-	for i, key := range p.keys {
-		if !gone[i] {
-			kept = append(kept, key)
-			*p.of.At(key) = uint32(len(kept))
-		}
-	}
-	p.keys = kept
-}
-
 // thin counts a finding of a code that was added, and makes room for more.
 func (c *collector) thin(code finding.Code, of *kind) {
 	of.n++
@@ -98,13 +65,13 @@ func (c *collector) thin(code finding.Code, of *kind) {
 		of.last = c.leave(MaxSame, compareFindings, func(f *finding.Finding) bool { return f.Code == code && f.Flow.Valid() })
 		of.n, of.full = MaxSame, true
 	}
-	if len(c.res.Findings) >= 2*MaxFindings {
+	if c.finds.len() >= 2*MaxFindings {
 		_ = c.leave(MaxFindings, gravestFirst, func(f *finding.Finding) bool { return f.Flow.Valid() })
 		for _, k := range c.codes {
 			k.n = 0
 		}
-		for i := range c.res.Findings {
-			c.codes[c.res.Findings[i].Code].n++
+		for i := range c.finds.len() {
+			c.codes[c.finds.at(i).Code].n++
 		}
 	}
 }
@@ -119,51 +86,34 @@ func (k *kind) late(f *finding.Finding) bool {
 // the first frame of the last one that it kept.
 func (c *collector) leave(most int, order func(a, b *finding.Finding) int, of func(*finding.Finding) bool) (last uint64) {
 	var some []int
-	for i := range c.res.Findings {
-		if of(&c.res.Findings[i]) {
+	for i := range c.finds.len() {
+		if of(c.finds.at(i)) {
 			some = append(some, i)
 		}
 	}
 	if len(some) <= most {
 		return math.MaxUint64
 	}
-	slices.SortFunc(some, func(a, b int) int { return order(&c.res.Findings[a], &c.res.Findings[b]) })
+	slices.SortFunc(some, func(a, b int) int { return order(c.finds.at(a), c.finds.at(b)) })
 	c.res.Shed += uint64(len(some) - most)
-	last = c.res.Findings[some[most-1]].Evidence.First
-	c.drop(some[most:])
+	last = c.finds.at(some[most-1]).Evidence.First
+	c.finds.drop(some[most:])
 	return last
-}
-
-// drop forgets findings by their places.
-func (c *collector) drop(places []int) {
-	gone := make([]bool, len(c.res.Findings))
-	for _, i := range places {
-		gone[i] = true
-	}
-	kept := c.res.Findings[:0]
-	for i := range c.res.Findings {
-		if !gone[i] {
-			kept = append(kept, c.res.Findings[i])
-		}
-	}
-	clear(c.res.Findings[len(kept):])
-	c.res.Findings = kept
-	c.finds.drop(gone)
 }
 
 // forgetOldest makes room for new findings: in a run of months what ended first
 // has been told long ago. What is worse stays longer.
 func (c *collector) forgetOldest() {
 	const part = 4
-	order := make([]int, len(c.res.Findings))
+	order := make([]int, c.finds.len())
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortFunc(order, func(a, b int) int {
-		x, y := &c.res.Findings[a], &c.res.Findings[b]
+		x, y := c.finds.at(a), c.finds.at(b)
 		return cmp.Or(cmp.Compare(min(x.Severity, finding.Warning), min(y.Severity, finding.Warning)), cmp.Compare(x.Evidence.End, y.Evidence.End), cmp.Compare(a, b))
 	})
-	c.drop(order[:len(order)/part])
+	c.finds.drop(order[:len(order)/part])
 }
 
 // bounded leaves of findings in their order as many as a result may have, and tells

@@ -32,7 +32,7 @@ type collector struct {
 	keep    *keeper
 	trust   trust
 	lookups lookups
-	finds   places // of what is in res.Findings
+	finds   findings
 	codes   map[finding.Code]*kind
 	said    hosts.Table[said] // of conversations that are not folded yet, by idKey
 	corr    []correlate.Correlator
@@ -411,21 +411,19 @@ func (c *collector) find(lane int, f finding.Finding) {
 	of := c.kind(f.Code)
 	key := c.findKey(lane, of, &f)
 	i, ok := c.finds.get(key)
-	if !ok && c.opt.Live && len(c.res.Findings) >= maxLiveFindings {
+	if !ok && c.opt.Live && c.finds.len() >= maxLiveFindings {
 		c.forgetOldest()
 	}
-	grown := !ok || c.res.Findings[i].Evidence.Count != f.Evidence.Count || c.res.Findings[i].Severity != f.Severity
+	grown := true
 	switch {
 	case ok:
-		c.res.Findings[i] = f
+		before := c.finds.at(i)
+		grown = before.Evidence.Count != f.Evidence.Count || before.Severity != f.Severity
+		*before = f
 	case of.late(&f):
 		c.res.Shed++
 	default:
-		if n := len(c.res.Findings); n == cap(c.res.Findings) { // append would grow by quarters, and copy it all five times
-			c.res.Findings = slices.Grow(c.res.Findings, max(n, leastFindings))
-		}
-		c.res.Findings = append(c.res.Findings, f)
-		c.finds.add(key)
+		c.finds.add(key, &f)
 		c.tell.found(lane, &f)
 		if !c.opt.Live { // there the oldest make room
 			c.thin(f.Code, of)
@@ -556,11 +554,7 @@ func (c *collector) refill(i int, t *tail) bool {
 // lanes have of a host's finding made one. Correlators have one version each,
 // and may tell several findings of one host.
 func (c *collector) joined() []finding.Finding {
-	all := c.res.Findings
-	if c.opt.Live { // more are to come
-		all = slices.Clone(all)
-	}
-	arrange(all, func(f *finding.Finding) uint64 { return f.Evidence.First }, compareFindings)
+	all := c.finds.sorted()
 	if len(c.pipe.lanes) == 1 {
 		return all
 	}

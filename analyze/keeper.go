@@ -1,7 +1,6 @@
 package analyze
 
 import (
-	"cmp"
 	"slices"
 
 	"netwhy/analyze/conn"
@@ -136,11 +135,8 @@ func (k *keeper) full() bool { return k.seq > uint64(len(k.rest)) }
 // Only what is kept is given its community_id: a flood has millions of
 // conversations, and each costs a hash.
 func (k *keeper) list() (all []*conn.Summary, ids []uint64, brief []conn.Brief) {
-	order := make([]rank, len(k.rest))
-	for i := range order {
-		order[i] = rank{idKey(k.at(uint32(i)).ID), uint32(i)}
-	}
-	slices.SortFunc(order, func(a, b rank) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.at, b.at)) })
+	same := func(_, _ int) int { return 0 }
+	order := ranked(len(k.rest), func(i int) uint64 { return idKey(k.at(uint32(i)).ID) }, same)
 	all, ids = make([]*conn.Summary, len(order)), make([]uint64, len(order))
 	var own []conn.Summary
 	if k.live { // the places will be taken by others
@@ -163,38 +159,3 @@ func (k *keeper) list() (all []*conn.Summary, ids []uint64, brief []conn.Brief) 
 }
 
 func byID(a, b *conn.Summary) int { return compareIDs(a.ID, b.ID) }
-
-// rank is the place of something large and what decides first where it belongs: to
-// look at the things themselves at each step would wait for memory each time.
-type rank struct {
-	key uint64
-	at  uint32
-}
-
-// arrange sorts large things by a key and, where that is the same, by comparing them;
-// equal ones stay in their order. Each is moved once: a sort that moves a kilobyte at
-// each step takes longer than the rest of the report.
-func arrange[T any](all []T, key func(*T) uint64, compare func(a, b *T) int) {
-	order := make([]rank, len(all)) // by place: where its thing stands now
-	for i := range order {
-		order[i] = rank{key(&all[i]), uint32(i)}
-	}
-	slices.SortFunc(order, func(a, b rank) int {
-		if c := cmp.Compare(a.key, b.key); c != 0 { // nearly always
-			return c
-		}
-		return cmp.Or(compare(&all[a.at], &all[b.at]), cmp.Compare(a.at, b.at))
-	})
-	for i := range order {
-		if int(order[i].at) == i {
-			continue
-		}
-		first, at := all[i], i
-		for int(order[at].at) != i {
-			next := int(order[at].at)
-			all[at], order[at].at = all[next], uint32(at)
-			at = next
-		}
-		all[at], order[at].at = first, uint32(at)
-	}
-}

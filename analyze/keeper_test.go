@@ -53,16 +53,12 @@ func TestKeeperKeepsTheGravest(t *testing.T) {
 	}
 }
 
-func TestArrange(t *testing.T) {
+func TestRanked(t *testing.T) {
 	t.Parallel()
-	for _, in := range [][]uint32{{}, {1}, {2, 1}, {3, 1, 2}, {1, 2, 3}, {5, 4, 3, 2, 1, 0}, {2, 0, 1, 5, 3, 4}} {
-		all := make([]conn.Summary, len(in))
-		for i, n := range in {
-			all[i].ID.Stream = n
-		}
-		arrange(all, func(s *conn.Summary) uint64 { return uint64(s.ID.Stream / 2) }, byID)
-		for i := 1; i < len(all); i++ {
-			if all[i-1].ID.Stream >= all[i].ID.Stream {
+	for _, in := range [][]int{{}, {1}, {2, 1}, {3, 1, 2}, {1, 2, 3}, {5, 4, 3, 2, 1, 0}, {2, 0, 1, 5, 3, 4}, {1, 1, 0, 1}} {
+		order := ranked(len(in), func(i int) uint64 { return uint64(in[i] / 2) }, func(a, b int) int { return in[a] - in[b] })
+		for i := 1; i < len(order); i++ {
+			if a, b := order[i-1].at, order[i].at; in[a] > in[b] || in[a] == in[b] && a > b {
 				t.Errorf("%v is not in order after place %d", in, i)
 			}
 		}
