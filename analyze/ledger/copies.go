@@ -10,8 +10,14 @@ import (
 // A mirror port copies a frame at entry and at exit of a switch, within the time
 // that the switch needs; nothing is sent again that soon. Between two sides of a
 // router, or in a routing loop, the copy has a lower TTL and may come later.
+//
+// Slow hubs and bridges double a frame some milliseconds later, when others have
+// passed. The same IP ID then tells the copy from a segment sent again: by a timer
+// that is 200 ms later at the soonest (RFC 6298, 2.4, and usage), and by duplicate
+// ACKs it gets an ID of its own.
 const (
 	copyWindow   = 2 * millisecond
+	lateWindow   = 50 * millisecond
 	routedWindow = 200 * millisecond
 	// synWindow is the soonest that a SYN is sent again.
 	synWindow   = 100 * millisecond
@@ -68,7 +74,7 @@ func (b *Books) copied(r *record, s *tcp.Segment) bool {
 	if r.talk == 0 {
 		since := s.Time - r.stop
 		soon := since < copyWindow || s.Flags&tcp.FlagSYN != 0 && since < synWindow ||
-			since < routedWindow && s.IPID != 0 && s.TTL < r.ttl[d]
+			since < routedWindow && s.IPID != 0 && s.TTL < r.ttl[d] || since < lateWindow && s.IPID != 0 && s.Len > 0
 		same := r.print[d] == hash && since >= 0 && soon
 		r.print[d] = hash
 		if !same {
@@ -87,7 +93,8 @@ func (b *Books) copied(r *record, s *tcp.Segment) bool {
 		p := &list[i]
 		age := s.Time - p.at
 		told := s.IPID != 0 || len(s.Options) >= stampBytes // something tells it from one sent again
-		if age < 0 || age >= copyWindow && (age >= routedWindow || s.TTL >= p.ttl || !told) {
+		late := age < lateWindow && s.IPID != 0 && s.Len > 0
+		if age < 0 || age >= copyWindow && !late && (age >= routedWindow || s.TTL >= p.ttl || !told) {
 			continue
 		}
 		t.copy(s, d, p)

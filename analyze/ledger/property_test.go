@@ -332,3 +332,26 @@ func TestDefs(t *testing.T) {
 		}
 	}
 }
+
+// TestLateCopies: a hub that doubles frames some milliseconds later is told from a
+// sender by the IP ID. The first copies may come before the connection has a memory.
+func TestLateCopies(t *testing.T) {
+	t.Parallel()
+	w := played(t, shake+`
+		21 c>s PA len=100 id=500
+		27 c>s PA len=100 seq=0 id=500
+		41 s>c A ack=100
+		60 c>s PA len=100 seq=100 id=501
+		61 c>s PA len=100 seq=200 id=502
+		69 c>s PA len=100 seq=100 id=501
+		70 c>s PA len=100 seq=200 id=502
+		81 s>c A ack=300`)
+	if got := w.value(MirrorCopies, "frames"); got != 3 {
+		t.Errorf("copies: got %v, want 3; there is %s", got, w.codes())
+	}
+	for _, code := range []finding.Code{Loss, Retransmission} {
+		if f, ok := w.found[code]; ok {
+			t.Errorf("%s, but: %+v", code, f)
+		}
+	}
+}
