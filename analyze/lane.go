@@ -67,6 +67,8 @@ type lane struct {
 	scope   proto.Scope
 	scopeOf uint32         // serial of the conversation whose ends the scope has; 0: none
 	next    proto.Handover // of the analyzer that is called
+	hand    proto.Handover // of those that unwrap
+	unwraps unwrapping     // who is called, if it is one of these
 	carried carried        // counted last
 	gone    []uint32       // slots unlinked in this batch
 	leaving []leaving      // connections that ended, by time
@@ -108,6 +110,7 @@ func newLane(id int, opt Options, secrets *keyLog, p *pipeline) *lane {
 	l.tracker = tcp.NewTracker(tcp.Limits{}, (*delivery)(l))
 	l.books = ledger.New(ledger.Options{Diary: opt.Diary}, l.found)
 	l.scope.Out = l
+	l.hand = l.unwrap()
 	return l
 }
 

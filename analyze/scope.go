@@ -26,9 +26,10 @@ const maxPending = 1 << 18
 func (l *lane) setScope(slot uint32, c *conversation, k *socket) {
 	s := &l.scope
 	s.Conv, s.Copy, s.Pkt, s.Raw = slot, l.copy, l.pkt, l.raw
-	l.next = proto.Handover{}
-	if k.more != nil {
-		l.next = k.more.wrap
+	if k.spec != nil && k.spec.Wraps {
+		l.next, l.unwraps = l.hand, unwrapping{slot, c, k}
+	} else {
+		l.next = proto.Handover{}
 	}
 	s.Facts, s.Next = k.facts, &l.next
 	if l.frame != nil {

@@ -69,9 +69,8 @@ func (k *socket) decided(l *lane) {
 
 // more is what few sockets need.
 type more struct {
-	wrap  proto.Handover // lets the analyzer hand on what it unwrapped
-	inner *socket        // reads that
-	found []pendingKey   // findings that grow
+	inner *socket      // reads what the analyzer unwraps
+	found []pendingKey // findings that grow
 }
 
 // half is what waits in one direction for the analyzer to use it.
@@ -323,9 +322,6 @@ func (k *socket) attach(l *lane, slot uint32, c *conversation, spec *proto.Spec)
 		k.facts = &proto.Facts{}
 	}
 	k.facts.App = spec.Name
-	if spec.Wraps {
-		k.wrap(l, slot, c)
-	}
 	for _, dir := range [2]flow.Dir{k.first, k.first.Reverse()} {
 		if len(k.waiting(dir)) == 0 {
 			continue
@@ -337,28 +333,37 @@ func (k *socket) attach(l *lane, slot uint32, c *conversation, spec *proto.Spec)
 	}
 }
 
-// wrap lets the analyzer hand on what it unwrapped. Whoever reads that has the
-// scope meanwhile.
-func (k *socket) wrap(l *lane, slot uint32, c *conversation) {
-	x := k.extra()
-	inside := func(do func(inner *socket)) {
-		if x.inner == nil {
-			x.inner = &socket{}
-		}
-		scope, next := l.scope, l.next
-		do(x.inner)
-		l.scope, l.next = scope, next
-	}
-	x.wrap = proto.Handover{
+// unwrapping is the call in which an analyzer may hand on what it unwrapped.
+type unwrapping struct {
+	slot uint32
+	c    *conversation
+	k    *socket
+}
+
+// unwrap is what analyzers of a lane hand on with. Whoever reads that has the scope
+// meanwhile.
+func (l *lane) unwrap() proto.Handover {
+	return proto.Handover{
 		Inner: func(dir flow.Dir, b []byte) {
-			at := mark{time: l.scope.At, frame: l.scope.FrameNo}
-			inside(func(in *socket) { in.bytes(l, slot, c, dir, b, at) })
+			u, scope, next := l.unwraps, l.scope, l.next
+			u.k.inside().bytes(l, u.slot, u.c, dir, b, mark{time: scope.At, frame: scope.FrameNo})
+			l.unwraps, l.scope, l.next = u, scope, next
 		},
 		Lost: func(dir flow.Dir, n int) {
-			at, frame := l.scope.At, l.scope.FrameNo
-			inside(func(in *socket) { in.lost(l, slot, c, dir, n, at, frame) })
+			u, scope, next := l.unwraps, l.scope, l.next
+			u.k.inside().lost(l, u.slot, u.c, dir, n, scope.At, scope.FrameNo)
+			l.unwraps, l.scope, l.next = u, scope, next
 		},
 	}
+}
+
+// inside is the socket that reads what this one's analyzer unwraps.
+func (k *socket) inside() *socket {
+	x := k.extra()
+	if x.inner == nil {
+		x.inner = &socket{}
+	}
+	return x.inner
 }
 
 // offer gives new bytes to the analyzer, in place where nothing is pending.
