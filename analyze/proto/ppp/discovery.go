@@ -1,7 +1,11 @@
 package ppp
 
 import (
+	"bytes"
 	"encoding/binary"
+	"maps"
+	"net/netip"
+	"slices"
 
 	"netwhy/analyze/finding"
 	"netwhy/analyze/flow"
@@ -41,7 +45,7 @@ func Discovery() proto.Spec {
 			}
 			return proto.No
 		},
-		New: func() proto.Analyzer { return &discovery{asked: map[[6]byte]int{}} },
+		New: func() proto.Analyzer { return &discovery{asked: map[[6]byte]*finding.Evidence{}} },
 		Codes: []finding.Def{
 			{
 				Code: NoOffer, Severity: finding.Notice,
@@ -65,7 +69,8 @@ func Discovery() proto.Spec {
 	}
 }
 
-type discovery struct{ asked map[[6]byte]int }
+// discovery is who looks and was not answered yet.
+type discovery struct{ asked map[[6]byte]*finding.Evidence }
 
 // Data takes one packet.
 func (d *discovery) Data(s *proto.Scope, _ flow.Dir, b []byte) (int, error) {
@@ -76,12 +81,13 @@ func (d *discovery) Data(s *proto.Scope, _ flow.Dir, b []byte) (int, error) {
 	src, dst, _ := p.MACs(s.Bytes())
 	switch b[1] {
 	case padi:
-		if _, known := d.asked[src]; !known && len(d.asked) >= maxLinks {
-			break
+		ev := d.asked[src]
+		if ev == nil && len(d.asked) < maxLinks {
+			ev = &finding.Evidence{}
+			d.asked[src] = ev
 		}
-		d.asked[src]++
-		if n := d.asked[src]; n >= lostOffers {
-			s.Report(NoOffer, finding.Text(proto.MACText(src)), finding.Num(n))
+		if ev != nil {
+			ev.Add(s.Frame(), s.Now())
 		}
 	case pado, pads, padt:
 		delete(d.asked, dst)
@@ -115,5 +121,11 @@ func (d *discovery) Data(s *proto.Scope, _ flow.Dir, b []byte) (int, error) {
 // Gap does nothing: there is no stream.
 func (*discovery) Gap(*proto.Scope, flow.Dir, int) error { return nil }
 
-// End does nothing: what is said is said.
-func (*discovery) End(*proto.Scope, proto.End) {}
+// End tells who was never answered.
+func (d *discovery) End(s *proto.Scope, _ proto.End) {
+	for _, mac := range slices.SortedFunc(maps.Keys(d.asked), func(a, b [6]byte) int { return bytes.Compare(a[:], b[:]) }) {
+		if ev := d.asked[mac]; ev.Count >= lostOffers {
+			s.ReportEvidence(netip.Addr{}, NoOffer, *ev, finding.Text(proto.MACText(mac)), finding.Num(ev.Count))
+		}
+	}
+}

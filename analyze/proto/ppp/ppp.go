@@ -122,9 +122,18 @@ type state struct {
 	silent int // LCP requests since the last answer
 	same   int // refusals of the same, in a row
 	refuse string
+	failed disagreement
 	echoes int // requests since the last reply
 	echoed bool
 	ncp    [2]ncp
+}
+
+// disagreement is what kept a link from coming up; a login or an address that is
+// agreed on later ends it.
+type disagreement struct {
+	option, offered string
+	refusals        int
+	ev              finding.Evidence
 }
 
 // ncp is one network protocol.
@@ -135,7 +144,10 @@ type ncp struct {
 	acks               int
 }
 
-type analyzer struct{ links map[link]*state }
+type analyzer struct {
+	links map[link]*state
+	order []*state
+}
 
 // Data takes one packet; which protocol it is stands before it.
 func (a *analyzer) Data(s *proto.Scope, _ flow.Dir, b []byte) (int, error) {
@@ -165,6 +177,10 @@ func (a *analyzer) Data(s *proto.Scope, _ flow.Dir, b []byte) (int, error) {
 		return len(b), nil
 	}
 	v := b[4:n]
+	const agreed = 2 // PAP accepts, an NCP acknowledges
+	if b[0] == agreed && (number == ipcp || number == ipv6cp || number == pap) {
+		x.failed = disagreement{}
+	}
 	switch number {
 	case lcp:
 		x.lcp(s, b[0], v)
@@ -198,6 +214,7 @@ func (a *analyzer) link(p *decode.Packet, raw []byte) *state {
 	if x == nil && len(a.links) < maxLinks {
 		x = &state{}
 		a.links[k] = x
+		a.order = append(a.order, x)
 	}
 	return x
 }
@@ -268,7 +285,9 @@ func (x *state) disagree(s *proto.Scope) {
 			offered = "EAP"
 		}
 	}
-	s.Report(LCPFailed, finding.Text(option), finding.Text(offered), finding.Num(x.same))
+	f := &x.failed
+	f.option, f.offered, f.refusals = option, offered, max(f.refusals, x.same)
+	f.ev.Add(s.Frame(), s.Now())
 }
 
 func (x *state) pap(s *proto.Scope, code byte, v []byte) {
@@ -351,5 +370,11 @@ func address(v []byte) netip.Addr {
 // Gap does nothing: there is no stream.
 func (*analyzer) Gap(*proto.Scope, flow.Dir, int) error { return nil }
 
-// End does nothing: what is said is said.
-func (*analyzer) End(*proto.Scope, proto.End) {}
+// End tells of links that never came up.
+func (a *analyzer) End(s *proto.Scope, _ proto.End) {
+	for _, x := range a.order {
+		if f := &x.failed; f.ev.Count > 0 {
+			s.ReportEvidence(netip.Addr{}, LCPFailed, f.ev, finding.Text(f.option), finding.Text(f.offered), finding.Num(f.refusals))
+		}
+	}
+}
