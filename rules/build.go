@@ -44,13 +44,7 @@ func (b *builder) build(d *draft, isBuiltin bool) *Rule {
 	if r.Scope == Host && r.By > ByHost {
 		b.fault(d.by.pos, "", "by: %s gathers no hosts; a host rule is by server, client or host", r.By)
 	}
-	r.Ledger, r.Aside = d.ledger.text == "true", d.aside.text == "true"
-	if d.aside.set && !r.Aside && d.aside.text != "false" {
-		b.fault(d.aside.pos, "", "aside is true or false, not %q", d.aside.text)
-	}
-	if d.ledger.set && !r.Ledger && d.ledger.text != "false" {
-		b.fault(d.ledger.pos, "", "ledger is true or false, not %q", d.ledger.text)
-	}
+	r.Ledger, r.Aside = b.flag(d.ledger, "ledger"), b.flag(d.aside, "aside")
 	b.symptoms(d, r)
 	b.judgement(d, r)
 	b.words(d, r)
@@ -112,6 +106,15 @@ func kebab(s string) bool {
 		}
 	}
 	return s != ""
+}
+
+// flag reads true or false; left out is false.
+func (b *builder) flag(s scalar, what string) bool {
+	const yes, no = "true", "false"
+	if s.set && s.text != yes && s.text != no {
+		b.fault(s.pos, "", "%s is true or false, not %q", what, s.text)
+	}
+	return s.text == yes
 }
 
 func (b *builder) oneOf(s scalar, what string, known []string) (int, bool) {

@@ -196,6 +196,26 @@ func TestDiagnoseCauseBeforeEffect(t *testing.T) {
 	}
 }
 
+// TestAside: what is told for completeness comes behind what is a fault, whatever it
+// cost, but only among its severity.
+func TestAside(t *testing.T) {
+	t.Parallel()
+	note := func(id, code, rest string) string {
+		return strings.NewReplacer("receiver-zero-window", id, "tcp.zero-window", code, `"tcp.zero_window.by_server > 0 ? server : client"`, "none",
+			`"tcp.zero_window.stalled_seconds >= 10 ? critical : warning"`, "notice\n  "+rest, "{stalled_seconds: tcp.zero_window.stalled_seconds}", "{failed: 5}",
+			"tcp.zero_window.stalled_seconds >= 1", "conn.stream >= 0", "${seconds(tcp.zero_window.stalled_seconds)}", "").Replace(zeroWindow)
+	}
+	s := loadText(t, zeroWindow+note("a-small", "tcp.no-answer", "aside: true")+note("fault", "tcp.window-full", "aside: false"))
+	w := newWorld()
+	c := w.conn(1, "10.0.0.9:4000", "10.0.0.5:80")
+	w.find(c, "", "tcp.no-answer", 3, finding.Num(1))
+	w.find(c, "", "tcp.window-full", 4, finding.Num(1))
+	got, faults := s.Diagnose(&w.in, rules.Options{})
+	if len(faults) > 0 || len(got) != 2 || got[0].Rule != "fault" || got[1].Rule != "a-small" {
+		t.Errorf("got %+v, faults %v: want the fault before the aside", got, faults)
+	}
+}
+
 func TestDiagnoseHealthyCostsNothing(t *testing.T) {
 	t.Parallel()
 	s := loadText(t, zeroWindow)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -64,6 +65,23 @@ func linkCases() map[string]struct {
 	bpdu := func(from byte, root string) []byte {
 		return llc("0180c2000000", from, "424203", "0000 00 00 00"+root+"00000000"+root+"8001 0000 1400 0200 0f00")
 	}
+	hello := func(from byte, id, auth string) []byte {
+		return ipv4(from, 89, "e0000005", unhex("0201002c"+id+"00000000 0000"+auth+"ffffff00 000a 02 01 00000028 00000000 00000000"))
+	}
+	eigrp := func(op, route string) []byte {
+		return ipv4(1, 88, "e000000a", unhex("02"+op+"0000 00000000 00000001 00000000 00000001"+route))
+	}
+	const lost = "0102001c 00000000 ffffffff 00000a00 0005dc 00 ff 01 0000 18 c0a804"
+	ping := func(to byte) []byte { return ipv4(9, 1, fmt.Sprintf("0a0101%02x", to), unhex("0800 0000 0007 0001")) }
+	var sweep [][]byte
+	for i := range byte(30) {
+		sweep = append(sweep, ping(i))
+	}
+	padi := ether("ffffffffffff", 1, 0x8863, unhex("1109 0000 0004 0101 0000"))
+	pado := append(unhex("020000000001 020000000002 8863"), unhex("1107 0000 000c 0101 0000 0102 0004 62726173")...)
+	lcp := func(from byte, code, option string) []byte {
+		return ether("020000000009", from, 0x8864, unhex("1100 0007 000a c021"+code+"01 0008"+option))
+	}
 	query := func(from byte) []byte { return ipv4(from, 2, "e0000001", unhex("11 64 0000 00000000")) }
 	return map[string]struct {
 		frames [][]byte
@@ -76,6 +94,16 @@ func linkCases() map[string]struct {
 		"VRRP takeover":                     {[][]byte{vrrp(1, 100), vrrp(1, 0), vrrp(2, 90), vrrp(2, 90)}, []string{"vrrp.master-change"}},
 		"VRRP with two masters":             {[][]byte{vrrp(1, 100), vrrp(2, 90), vrrp(1, 100), vrrp(2, 90), vrrp(1, 100), vrrp(2, 90), vrrp(1, 100)}, []string{"vrrp.master-change", "vrrp.two-masters"}},
 		"STP with a new root":               {[][]byte{bpdu(1, "8000 020000000002"), bpdu(3, "1000 020000000001"), bpdu(1, "1000 020000000001")}, []string{"stp.root-change"}},
+		"OSPF with one router id":           {[][]byte{hello(1, "01010101", "0000"+strings.Repeat("00", 8)), hello(2, "01010101", "0000"+strings.Repeat("00", 8))}, []string{"ospf.hello-mismatch"}},
+		"OSPF with two passwords":           {[][]byte{hello(1, "01010101", "0001 6c656d6f6e000000"), hello(2, "02020202", "0001 6f72616e67650000")}, []string{"ospf.hello-mismatch"}},
+		"OSPF with one password":            {[][]byte{hello(1, "01010101", "0001 6c656d6f6e000000"), hello(2, "02020202", "0001 6c656d6f6e000000")}, nil},
+		"EIGRP without a way":               {[][]byte{eigrp("03", lost), eigrp("01", lost)}, []string{"eigrp.route-lost"}},
+		"EIGRP with poisoned reverse":       {[][]byte{eigrp("01", lost), eigrp("01", lost)}, nil},
+		"pings of a whole network":          {sweep, []string{"icmp.sweep"}},
+		"PPPoE without an offer":            {[][]byte{padi, padi, padi}, []string{"pppoe.no-offer"}},
+		"PPPoE with a late offer":           {[][]byte{padi, padi, padi, pado}, nil},
+		"PPP that is refused each time":     {[][]byte{lcp(1, "04", "0304c023"), lcp(1, "04", "0304c023"), lcp(1, "04", "0304c023")}, []string{"ppp.lcp-failed"}},
+		"IGMP querier that takes over":      {[][]byte{query(1), query(1), query(1), query(2), query(2), query(2)}, nil},
 		"IGMP with two queriers":            {[][]byte{query(1), query(2), query(1), query(2), query(1), query(2), query(1)}, []string{"igmp.several-queriers"}},
 	}
 }

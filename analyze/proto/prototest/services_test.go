@@ -191,6 +191,12 @@ func dialogues() []dialogue {
 		{"mqtt", proto.TCP, 1883, "not introduced", hexes("> 3005 0001" + h("abc")), []finding.Code{"mqtt.no-connect"}, "", false, ""},
 		{"mbtcp", proto.TCP, 502, "exception", hexes("> 0001 0000 0006 01 03 0000 0001", "< 0001 0000 0003 01 83 02"), []finding.Code{"modbus.exception"}, "function 3 illegal data address", true, ""},
 		{"socks", proto.TCP, 1080, "refused", hexes("> 050100", "< 0500", "> 05010001 0a000001 0050", "< 05050001 00000000 0000"), []finding.Code{"socks.refused"}, "CONNECT 10.0.0.1:80 connection refused", true, ""},
+		{"socks", proto.TCP, 1080, "version 4 refused", hexes("> 0401 0050 0a000001"+h("bob")+"00", "< 005b 0000 00000000"), []finding.Code{"socks.refused"}, "CONNECT 10.0.0.1:80 rejected or failed", true, ""},
+		{"socks", proto.TCP, 1080, "version 4A with a name", hexes("> 0401 0050 00000001 00"+h("www.test")+"00", "< 005b 0000 00000000"), []finding.Code{"socks.refused"}, "CONNECT www.test:80 rejected or failed", true, ""},
+		{"vnc", proto.TCP, 5900, "wrong password", hexes("<"+h("RFB 003.008\n"), ">"+h("RFB 003.008\n"), "< 0102", "> 02", "<"+noise(16), ">"+noise(16), "< 00000001 00000004"+h("nope")), []finding.Code{"vnc.login-failed"}, "", false, "failed"},
+		{"vnc", proto.TCP, 5900, "old version", hexes("<"+h("RFB 003.003\n"), ">"+h("RFB 003.003\n"), "< 00000002", "<"+noise(16), ">"+noise(16), "< 00000000", "> 01"), nil, "", false, "ok"},
+		{"vnc", proto.TCP, 5900, "turned away", hexes("<"+h("RFB 003.008\n"), ">"+h("RFB 003.008\n"), "< 00 00000004"+h("busy")), []finding.Code{"vnc.refused"}, "", false, ""},
+		{"mqtt", proto.TCP, 1883, "introduced twice", hexes("> 100d 0004"+h("MQTT")+"04 02 003c 0001"+h("x"), "< 2002 0000", "> 100d 0004"+h("MQTT")+"04 02 003c 0001"+h("x")), []finding.Code{"mqtt.protocol-broken"}, "CONNECT 0", false, "ok"},
 		{"amqp", proto.TCP, 5672, "closed", hexes(">"+h("AMQP\x00\x00\x09\x01"), "< 01 0000 0000000d 000a 0032 0193 05"+h("DENY!")+"0000 ce"), []finding.Code{"amqp.closed"}, "", false, "failed"},
 		{"bgp", proto.TCP, 179, "bad peer", hexes(">"+strings.Repeat("ff", 16)+"001d 01 04 fde8 00b4 01010101 00", "<"+strings.Repeat("ff", 16)+"0015 03 02 02"), []finding.Code{"bgp.notification"}, "", false, ""},
 		{"rdp", proto.TCP, 3389, "refused", hexes("> 0300 0013 0e e0 0000 0000 00 01 00 0800 00000000", "< 0300 0013 0e d0 0000 1234 00 03 00 0800 05000000"), []finding.Code{"rdp.refused"}, "", false, ""},
@@ -229,6 +235,8 @@ func dialogues() []dialogue {
 		{"bfd", proto.UDP, 3784, "down", hexes("> 20 c0 03 18 00000001 00000002 000f4240 000f4240 00000000", "> 21 40 03 18 00000001 00000002 000f4240 000f4240 00000000"), []finding.Code{"bfd.down"}, "", false, ""},
 		{"rip", proto.UDP, 520, "withdrawn", hexes("> 0202 0000 0002 0000 c0a80200 ffffff00 00000000 00000002", "> 0202 0000 0002 0000 c0a80200 ffffff00 00000000 00000010"), []finding.Code{"rip.unreachable"}, "", false, ""},
 		{"hsrp", proto.UDP, 1985, "takeover", hexes("> 00 00 08 03 0a 64 01 00"+h("cisco\x00\x00\x00")+"c0a80001", "> 00 00 10 03 0a 64 01 00"+h("cisco\x00\x00\x00")+"c0a80001"), []finding.Code{"hsrp.takeover"}, "", false, ""},
+		{"snmp", proto.UDP, 161, "wrong password", hexes("> 3037020103300d020101020205dc0401040201030410300e0400020101020101040004000400301104000400a00b0201010201000201003000", "< 3052020103300d020101020205dc04010002010304153013040580000102030201010201010400040004003027040580000102030400a81c0201010201000201003011300f060a2b060106030f01010400410107", "> 3060020103300d020102020205dc04010502010304263024040580000102030201010201010405616c696365040caaaaaaaaaaaaaaaaaaaaaaaa04003024040580000102030400a019020102020100020100300e300c06082b060102010105000500", "< 3057020103300d020102020205dc040100020103041a3018040580000102030201010201010405616c696365040004003027040580000102030400a81c0201020201000201003011300f060a2b060106030f01010500410107"), []finding.Code{"snmp.rejected"}, "", false, ""},
+		{"snmp", proto.UDP, 162, "link down", hexes("> 3023 020100 0406" + h("public") + "a416 0606 2b0601040109 4004 c6336405 020102 020100 430111 3000"), []finding.Code{"snmp.trap"}, "", false, ""},
 		{"snmp", proto.UDP, 161, "error", hexes("> 3019 020100 0406"+h("public")+"a00c 020105 020100 020100 3001 05", "< 3019 020100 0406"+h("public")+"a20c 020105 020105 020100 3001 05"), []finding.Code{"snmp.error"}, "get genErr", true, ""},
 	}
 }
