@@ -65,13 +65,13 @@ func (c *collector) thin(code finding.Code, of *kind) {
 		of.last = c.leave(MaxSame, compareFindings, func(f *finding.Finding) bool { return f.Code == code && f.Flow.Valid() })
 		of.n, of.full = MaxSame, true
 	}
-	if c.finds.len() >= 2*MaxFindings {
+	if c.finds.Len() >= 2*MaxFindings {
 		_ = c.leave(MaxFindings, gravestFirst, func(f *finding.Finding) bool { return f.Flow.Valid() })
 		for _, k := range c.codes {
 			k.n = 0
 		}
-		for i := range c.finds.len() {
-			c.codes[c.finds.at(i).Code].n++
+		for i := range c.finds.Len() {
+			c.codes[c.finds.At(i).Code].n++
 		}
 	}
 }
@@ -86,17 +86,17 @@ func (k *kind) late(f *finding.Finding) bool {
 // the first frame of the last one that it kept.
 func (c *collector) leave(most int, order func(a, b *finding.Finding) int, of func(*finding.Finding) bool) (last uint64) {
 	var some []int
-	for i := range c.finds.len() {
-		if of(c.finds.at(i)) {
+	for i := range c.finds.Len() {
+		if of(c.finds.At(i)) {
 			some = append(some, i)
 		}
 	}
 	if len(some) <= most {
 		return math.MaxUint64
 	}
-	slices.SortFunc(some, func(a, b int) int { return order(c.finds.at(a), c.finds.at(b)) })
+	slices.SortFunc(some, func(a, b int) int { return order(c.finds.At(a), c.finds.At(b)) })
 	c.res.Shed += uint64(len(some) - most)
-	last = c.finds.at(some[most-1]).Evidence.First
+	last = c.finds.At(some[most-1]).Evidence.First
 	c.finds.drop(some[most:])
 	return last
 }
@@ -105,12 +105,12 @@ func (c *collector) leave(most int, order func(a, b *finding.Finding) int, of fu
 // has been told long ago. What is worse stays longer.
 func (c *collector) forgetOldest() {
 	const part = 4
-	order := make([]int, c.finds.len())
+	order := make([]int, c.finds.Len())
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortFunc(order, func(a, b int) int {
-		x, y := c.finds.at(a), c.finds.at(b)
+		x, y := c.finds.At(a), c.finds.At(b)
 		return cmp.Or(cmp.Compare(min(x.Severity, finding.Warning), min(y.Severity, finding.Warning)), cmp.Compare(x.Evidence.End, y.Evidence.End), cmp.Compare(a, b))
 	})
 	c.finds.drop(order[:len(order)/part])

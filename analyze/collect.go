@@ -411,13 +411,13 @@ func (c *collector) find(lane int, f finding.Finding) {
 	of := c.kind(f.Code)
 	key := c.findKey(lane, of, &f)
 	i, ok := c.finds.get(key)
-	if !ok && c.opt.Live && c.finds.len() >= maxLiveFindings {
+	if !ok && c.opt.Live && c.finds.Len() >= maxLiveFindings {
 		c.forgetOldest()
 	}
 	grown := true
 	switch {
 	case ok:
-		before := c.finds.at(i)
+		before := c.finds.At(i)
 		grown = before.Evidence.Count != f.Evidence.Count || before.Severity != f.Severity
 		*before = f
 	case of.late(&f):

@@ -8,20 +8,13 @@ import (
 	"netwhy/analyze/hosts"
 )
 
-// findingPage is the number of findings that there is made room for at once: see
-// slabPage.
-const findingPage = 64
-
 // findings are those that are kept until the result is made, found by their keys.
 type findings struct {
-	pages  []*[findingPage]finding.Finding
+	hosts.List[finding.Finding]
+
 	keys   []uint64 // by place
 	places hosts.Table[uint32]
 }
-
-func (l *findings) len() int { return len(l.keys) }
-
-func (l *findings) at(i int) *finding.Finding { return &l.pages[i/findingPage][i%findingPage] }
 
 // get returns the place of a finding.
 func (l *findings) get(key uint64) (i int, ok bool) {
@@ -30,18 +23,14 @@ func (l *findings) get(key uint64) (i int, ok bool) {
 }
 
 func (l *findings) add(key uint64, f *finding.Finding) {
-	n := len(l.keys)
-	if n == len(l.pages)*findingPage {
-		l.pages = append(l.pages, new([findingPage]finding.Finding))
-	}
+	l.Add(f)
 	l.keys = append(l.keys, key)
-	*l.places.At(key) = uint32(n + 1)
-	*l.at(n) = *f
+	*l.places.At(key) = uint32(l.Len())
 }
 
 // drop forgets some, by their places; the others move up.
 func (l *findings) drop(places []int) {
-	gone := make([]bool, l.len())
+	gone := make([]bool, l.Len())
 	for _, i := range places {
 		gone[i] = true
 	}
@@ -49,24 +38,20 @@ func (l *findings) drop(places []int) {
 	l.places.Clear()
 	for i, key := range l.keys {
 		if !gone[i] {
-			*l.at(len(kept)) = *l.at(i)
+			*l.At(len(kept)) = *l.At(i)
 			kept = append(kept, key)
 			*l.places.At(key) = uint32(len(kept))
 		}
 	}
-	for i := len(kept); i < len(l.keys); i++ {
-		*l.at(i) = finding.Finding{}
-	}
 	l.keys = kept
-	clear(l.pages[(len(kept)+findingPage-1)/findingPage:])
-	l.pages = l.pages[:(len(kept)+findingPage-1)/findingPage]
+	l.Cut(len(kept))
 }
 
 // sorted returns them in their order.
 func (l *findings) sorted() []finding.Finding {
-	all := make([]finding.Finding, l.len())
-	for i, r := range ranked(l.len(), func(i int) uint64 { return l.at(i).Evidence.First }, func(a, b int) int { return compareFindings(l.at(a), l.at(b)) }) {
-		all[i] = *l.at(int(r.at))
+	all := make([]finding.Finding, l.Len())
+	for i, r := range ranked(l.Len(), func(i int) uint64 { return l.At(i).Evidence.First }, func(a, b int) int { return compareFindings(l.At(a), l.At(b)) }) {
+		all[i] = *l.At(int(r.at))
 	}
 	return all
 }

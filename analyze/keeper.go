@@ -1,11 +1,10 @@
 package analyze
 
 import (
-	"slices"
-
 	"netwhy/analyze/conn"
 	"netwhy/analyze/finding"
 	"netwhy/analyze/flow"
+	"netwhy/analyze/hosts"
 )
 
 // said is what was found of one conversation so far.
@@ -21,18 +20,13 @@ type said struct {
 type keeper struct {
 	most  int
 	live  bool // of those with findings the latest are kept, not the costliest
-	slab  []*[slabPage]conn.Summary
+	slab  hosts.List[conn.Summary]
 	rest  weights
-	brief []conn.Brief
+	brief hosts.List[conn.Brief]
 	seq   uint64
 }
 
 func newKeeper(most int) *keeper { return &keeper{most: most} }
-
-// slabPage is the number of summaries that there is made room for at once: a list
-// that grows by being copied touches twice the memory, and the collector reads what
-// of it is empty.
-const slabPage = 16
 
 // maxBriefs bounds the conversations kept in short: each finding has one at most.
 const maxBriefs = MaxFindings
@@ -87,10 +81,7 @@ func (k *keeper) add(s *conn.Summary, of said) {
 		}
 	}
 	if len(k.rest) < k.most {
-		if len(k.rest) == len(k.slab)*slabPage {
-			k.slab = append(k.slab, new([slabPage]conn.Summary))
-		}
-		*k.at(w.at) = *s
+		k.slab.Add(s)
 		k.rest = append(k.rest, w)
 		if len(k.rest) == k.most {
 			for i := k.most / 2; i >= 0; i-- {
@@ -111,7 +102,7 @@ func (k *keeper) add(s *conn.Summary, of said) {
 	k.rest.sink(0)
 }
 
-func (k *keeper) at(place uint32) *conn.Summary { return &k.slab[place/slabPage][place%slabPage] }
+func (k *keeper) at(place uint32) *conn.Summary { return k.slab.At(int(place)) }
 
 // shorten keeps a conversation with findings in short. Of a live run the latest
 // are kept, as of its findings.
@@ -119,13 +110,17 @@ func (k *keeper) shorten(s *conn.Summary, rank uint8) {
 	if rank == 0 {
 		return
 	}
-	if len(k.brief) >= maxBriefs || k.live && len(k.brief) >= maxLiveFindings {
+	if n := k.brief.Len(); n >= maxBriefs || k.live && n >= maxLiveFindings {
 		if !k.live {
 			return
 		}
-		k.brief = append(k.brief[:0], k.brief[len(k.brief)/2:]...)
+		for i := n / 2; i < n; i++ {
+			*k.brief.At(i - n/2) = *k.brief.At(i)
+		}
+		k.brief.Cut(n - n/2)
 	}
-	k.brief = append(k.brief, s.Brief())
+	b := s.Brief()
+	k.brief.Add(&b)
 }
 
 // full reports whether a conversation was ever left out.
@@ -153,8 +148,10 @@ func (k *keeper) list() (all []*conn.Summary, ids []uint64, brief []conn.Brief) 
 		}
 		all[i], ids[i] = s, r.key
 	}
-	brief = slices.Clone(k.brief)
-	slices.SortFunc(brief, func(a, b conn.Brief) int { return compareIDs(a.ID, b.ID) })
+	brief = make([]conn.Brief, k.brief.Len())
+	for i, r := range ranked(len(brief), func(i int) uint64 { return idKey(k.brief.At(i).ID) }, same) {
+		brief[i] = *k.brief.At(int(r.at))
+	}
 	return all, ids, brief
 }
 

@@ -222,13 +222,13 @@ func TestOldestFindingsMakeRoom(t *testing.T) {
 	if len(all) > maxLiveFindings || all[0].Evidence.First != 1 || all[len(all)-1].Evidence.Last != 3*maxLiveFindings {
 		t.Errorf("%d findings, from frame %d to %d", len(all), all[0].Evidence.First, all[len(all)-1].Evidence.Last)
 	}
-	for i := range c.finds.len() {
-		f := c.finds.at(i)
+	for i := range c.finds.Len() {
+		f := c.finds.At(i)
 		if at, ok := c.finds.get(c.findKey(-1, c.kind(f.Code), f)); !ok || at != i {
 			t.Fatalf("the finding of frame %d is looked for in place %d, not %d", f.Evidence.First, at, i)
 		}
 	}
-	if c.finds.places.Len() != c.finds.len() {
-		t.Errorf("%d keys for %d findings", c.finds.places.Len(), c.finds.len())
+	if c.finds.places.Len() != c.finds.Len() {
+		t.Errorf("%d keys for %d findings", c.finds.places.Len(), c.finds.Len())
 	}
 }

@@ -8,50 +8,20 @@ import (
 	"netwhy/analyze/hosts"
 )
 
-// pages is a list that grows without being copied. Places count from 1.
-type pages[T any] struct{ all [][]T }
+// pages is a list whose places count from 1.
+type pages[T any] struct{ list hosts.List[T] }
 
-const pageBits = 10
-
-func (p *pages[T]) len() int {
-	n := len(p.all)
-	if n == 0 {
-		return 0
-	}
-	return (n-1)<<pageBits + len(p.all[n-1])
-}
+func (p *pages[T]) len() int { return p.list.Len() }
 
 // add returns the place of one more.
 func (p *pages[T]) add(v T) uint32 {
-	n := len(p.all)
-	switch {
-	case n == 0:
-		p.all = append(p.all, nil) // small captures take a small page
-		n++
-	case len(p.all[n-1]) == 1<<pageBits:
-		p.all = append(p.all, make([]T, 0, 1<<pageBits))
-		n++
-	}
-	p.all[n-1] = append(p.all[n-1], v)
-	return uint32(p.len()) //nolint:gosec // bounded by who adds
+	p.list.Add(&v)
+	return uint32(p.list.Len()) //nolint:gosec // bounded by who adds
 }
 
-func (p *pages[T]) at(place uint32) *T {
-	return &p.all[(place-1)>>pageBits][(place-1)&(1<<pageBits-1)]
-}
+func (p *pages[T]) at(place uint32) *T { return p.list.At(int(place) - 1) }
 
-// each walks the list in its order.
-func (p *pages[T]) each() iter.Seq[*T] {
-	return func(yield func(*T) bool) {
-		for _, page := range p.all {
-			for i := range page {
-				if !yield(&page[i]) {
-					return
-				}
-			}
-		}
-	}
-}
+func (p *pages[T]) each() iter.Seq[*T] { return p.list.All() }
 
 // cases are the records of hosts, pairs or services.
 type cases[V any] struct {

@@ -58,8 +58,8 @@ type peerHost struct {
 
 type peers struct {
 	hosts cases[peerHost]
-	met   hosts.Set // hosts, by the place of who met them
-	ports hosts.Set // likewise
+	met   hosts.Set // pairs
+	ports hosts.Set // by the place of who met them
 	trail trail
 	total uint64
 }
@@ -72,22 +72,31 @@ func (p *peers) Conn(_ *Out, c *Folded) {
 		a.Addr.Addr().IsMulticast() || b.Addr.Addr().IsMulticast() || c.ID.Proto == flow.TCP && !c.Established && !c.MidStream {
 		return
 	}
-	p.note(a, b, c, c.From, c.To)
-	p.note(b, a, c, c.To, c.From)
+	x, atX := p.hosts.entry(uint64(c.From), maxPeerHosts)
+	y, atY := p.hosts.entry(uint64(c.To), maxPeerHosts)
+	fresh := (x.room() || y.room()) && c.From != 0 && c.To != 0 && p.met.Len() < maxMembers &&
+		p.met.Add(pair(min(c.From, c.To), max(c.From, c.To)))
+	if x != nil {
+		x.host = c.From
+		p.note(x, atX, a, b, c, fresh)
+	}
+	if y != nil {
+		y.host = c.To
+		p.note(y, atY, b, a, c, fresh && c.From != c.To)
+	}
 }
 
-func (p *peers) note(side, other *conn.Side, c *Folded, host, peer hosts.Number) {
-	h, at := p.hosts.entry(uint64(host), maxPeerHosts)
-	if h == nil {
-		return
-	}
-	h.host = host
-	if peer != 0 && h.peers < maxPeers && p.met.Len() < maxMembers {
-		if p.met.Add(pair(at, peer)) {
-			h.peers++
-		}
-		if p.ports.Add(service(at, other.Addr.Port())) {
+// room reports whether more peers of a host are told apart.
+func (h *peerHost) room() bool { return h != nil && h.peers < maxPeers }
+
+// note takes a conversation of a host; a fresh one is the first with that peer.
+func (p *peers) note(h *peerHost, at uint32, side, other *conn.Side, c *Folded, fresh bool) {
+	if h.room() {
+		if p.ports.Len() < maxMembers && p.ports.Add(service(at, other.Addr.Port())) {
 			h.ports++
+		}
+		if fresh {
+			h.peers++
 		}
 	}
 	h.n++

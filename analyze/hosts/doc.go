@@ -8,7 +8,8 @@
 // two dozen bytes each time, and the garbage collector reads all of it in each of its
 // cycles, because an address holds a pointer. Here an address is looked up once for
 // each conversation; what is made of its number is 64 bits, and no table has a
-// pointer unless its values have.
+// pointer unless its values have. What is too long for a table's places stands in a
+// list that never moves it.
 //
 // # Hostile addresses
 //

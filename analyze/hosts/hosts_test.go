@@ -89,3 +89,36 @@ func TestTable(t *testing.T) {
 		t.Errorf("%d keys are left, %d in the set", table.Len(), set.Len())
 	}
 }
+
+// TestList: what was found once stays where it is, and what was cut is empty when its
+// place is taken again.
+func TestList(t *testing.T) {
+	t.Parallel()
+	var l List[[2]int]
+	const many = 100
+	first := (*[2]int)(nil)
+	for i := range many {
+		l.Add(&[2]int{i, i})
+		if i == 0 {
+			first = l.At(0)
+		}
+	}
+	if l.Len() != many || l.At(0) != first || l.At(many - 1)[0] != many-1 {
+		t.Fatalf("%d of %d, the last is %v", l.Len(), many, *l.At(many - 1))
+	}
+	l.Cut(many / 3)
+	n := 0
+	for v := range l.All() {
+		if v[0] != n {
+			t.Errorf("place %d has %v", n, *v)
+		}
+		n++
+	}
+	if n != many/3 || l.Len() != n {
+		t.Errorf("%d are left, %d by its length", n, l.Len())
+	}
+	l.Add(&[2]int{7, 7})
+	if l.Len() != n+1 || l.At(n)[1] != 7 || l.At(0) != first {
+		t.Errorf("after the cut: %v", *l.At(n))
+	}
+}

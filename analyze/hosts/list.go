@@ -1,0 +1,52 @@
+package hosts
+
+import "iter"
+
+// perPage is the number of things that there is made room for at once.
+const perPage = 32
+
+// List is a list of records. A slice that grows by being copied touches twice the
+// memory, and what of it is empty the garbage collector reads before it is written:
+// each page of memory then faults twice. What At returns stays where it is. The zero
+// value is ready.
+type List[T any] struct {
+	pages []*[perPage]T
+	n     int
+}
+
+// Len is the number of records.
+func (l *List[T]) Len() int { return l.n }
+
+// At is the record at a place, from 0.
+func (l *List[T]) At(i int) *T { return &l.pages[i/perPage][i%perPage] }
+
+// Add appends one.
+func (l *List[T]) Add(v *T) {
+	if l.n == len(l.pages)*perPage {
+		l.pages = append(l.pages, new([perPage]T))
+	}
+	l.n++
+	*l.At(l.n - 1) = *v
+}
+
+// Cut leaves the first n.
+func (l *List[T]) Cut(n int) {
+	var none T
+	for i := n; i < l.n; i++ {
+		*l.At(i) = none
+	}
+	left := (n + perPage - 1) / perPage
+	clear(l.pages[left:])
+	l.pages, l.n = l.pages[:left], n
+}
+
+// All walks the list in its order.
+func (l *List[T]) All() iter.Seq[*T] {
+	return func(yield func(*T) bool) {
+		for i := range l.n {
+			if !yield(l.At(i)) {
+				return
+			}
+		}
+	}
+}
