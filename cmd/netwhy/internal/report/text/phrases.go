@@ -7,7 +7,7 @@ import "netwhy/analyze/finding"
 type phrases struct {
 	verdict, more                                                     string
 	healthy, healthyTail, notices, noFrames                           string
-	frames, inTime, noTime                                            string
+	frames, oneFrame, inTime, noTime                                  string
 	tcp, udp                                                          string
 	truncated, truncatedTail                                          string
 	leftOut, interrupted                                              string
@@ -51,10 +51,10 @@ func english() *phrases {
 	return &phrases{
 		verdict: "Verdict", more: "and %d more below",
 		healthy:     "Healthy",
-		healthyTail: "no cause of trouble found in %s frames",
+		healthyTail: "no cause of trouble found in %s",
 		notices:     "; notices below: %d",
 		noFrames:    "Nothing to judge: no frame was read",
-		frames:      "%s frames", inTime: "%s in %s", noTime: "no times",
+		frames:      "%s frames", oneFrame: "1 frame", inTime: "%s in %s", noTime: "no times",
 		tcp: "%s TCP", udp: "%s UDP conversations",
 		truncated: "ends early or is damaged: frame %d at byte %d: %s.", truncatedTail: "Everything before it was read.",
 		leftOut: "Not read", interrupted: "Interrupted: this is what was found so far.",
@@ -97,10 +97,10 @@ func chinese() *phrases {
 	return &phrases{
 		verdict: "结论", more: "另有 %d 项见下文",
 		healthy:     "健康",
-		healthyTail: "在 %s 个帧中没有发现故障原因",
+		healthyTail: "在 %s中没有发现故障原因",
 		notices:     "；另有 %d 项提示见下文",
 		noFrames:    "无可判断：没有读到任何帧",
-		frames:      "%s 个帧", inTime: "%s，历时 %s", noTime: "没有时间戳",
+		frames:      "%s 个帧", oneFrame: "1 个帧", inTime: "%s，历时 %s", noTime: "没有时间戳",
 		tcp: "%s 个 TCP", udp: "%s 个 UDP 会话",
 		truncated: "提前结束或已损坏：第 %d 帧，字节偏移 %d：%s。", truncatedTail: "此前的内容均已读取。",
 		leftOut: "未读取", interrupted: "已中断：以下是到目前为止的发现。",

@@ -117,6 +117,14 @@ func styleOf(s finding.Severity) terminal.Style {
 	}
 }
 
+// frames is a count of frames in words.
+func (p *page) frames(n uint64) string {
+	if n == 1 {
+		return p.say.oneFrame
+	}
+	return fmt.Sprintf(p.say.frames, figures.Grouped(int64(n))) //nolint:gosec // a count of frames
+}
+
 func (p *page) headline() {
 	r := p.r
 	switch {
@@ -131,7 +139,7 @@ func (p *page) headline() {
 	case r.Source.Packets == 0:
 		p.lines("", "", terminal.Bold, p.say.noFrames)
 	case r.Healthy():
-		p.lines("", "", terminal.Green, p.say.healthy+": "+fmt.Sprintf(p.say.healthyTail, figures.Grouped(int64(r.Source.Packets)))+p.notices()) //nolint:gosec // a count of frames
+		p.lines("", "", terminal.Green, p.say.healthy+": "+fmt.Sprintf(p.say.healthyTail, p.frames(r.Source.Packets))+p.notices())
 	default:
 		d := &r.Diagnoses[0]
 		s := p.say.verdict + ": " + d.Title
@@ -168,7 +176,7 @@ func (p *page) source() {
 	for _, n := range src.Names {
 		names = append(names, terminal.Printable(n))
 	}
-	what := fmt.Sprintf(p.say.frames, figures.Grouped(int64(src.Packets))) + ", " //nolint:gosec // a count of frames
+	what := p.frames(src.Packets) + ", "
 	if src.First != nil && src.Last != nil {
 		what += fmt.Sprintf(p.say.inTime, figures.Size(src.Bytes), figures.Seconds(int64(*src.Last-*src.First)))
 	} else {
