@@ -69,9 +69,17 @@
 //   - Rules whose words are only made for what is shown, conditions as closures, rules
 //     read only when a finding wakes them: 0.3 of what comes after the last packet.
 //
+//   - Hosts known by numbers, and tables of 64-bit keys without pointers instead of maps
+//     keyed by addresses (package hosts); records only of what is odd; correlators that
+//     are told only what they want to know: 0.5 of the CPU of the collector.
+//
+//   - Lists that grow by pages for summaries, findings and records: 0.9 of the memory of
+//     a million connections, and most page faults of the collector gone.
+//
 // Tried and left: batches of 64 KiB to 1 MiB (256 KiB is as good as any), reading the
 // state of sixteen packets ahead (no gain that could be measured), huge pages for the
-// heap (the runtime's arenas do not take the advice).
+// heap (the runtime's arenas do not take the advice), tags beside the keys of those
+// tables (they are found as fast without), counts of protocols by number instead of name.
 //
 // What a million open connections still cost each: 104 bytes here and 16 in the
 // index, 176 in package tcp, 168 in the ledger, 32 for a segment without an
