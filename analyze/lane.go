@@ -49,10 +49,11 @@ type lane struct {
 	rawSockets  []socket // never used
 	guesses     []*guess // for sockets to come
 	early       earlySlab
-	halves      []*half   // for connections to come
-	lone        half      // of the datagram that is probed
-	shared      []*socket // of ICMP, IP and Link analyzers, by spec
-	pending     map[pendingKey]*finding.Finding
+	halves      []*half                         // for connections to come
+	lone        half                            // of the datagram that is probed
+	shared      []*socket                       // of ICMP, IP and Link analyzers, by spec
+	pending     map[pendingKey]*finding.Finding // of hosts, still growing
+	grows       int                             // findings of conversations, likewise
 
 	// of the frame at hand
 	d       *delta
@@ -80,6 +81,7 @@ type lane struct {
 	broken   bool     // a panic has left it in a state that nobody knows
 
 	reading bool    // a segment is being delivered: its books come after
+	stale   bool    // that segment came late or again: Wireshark reads nothing of it
 	ended   []ended // exchanges that it completed
 }
 
@@ -513,7 +515,7 @@ func (l *lane) segment() {
 	c.ttl[s.Dir] = p.TTL
 	l.reading = true
 	m := l.tracker.Segment(c.tcp, s, &l.view)
-	l.reading = false
+	l.reading, l.stale = false, false
 	if how := l.view.State; how == conn.EndFin {
 		l.leave(slot, c, finished)
 	} else if how == conn.EndReset || how == conn.EndRefused {
@@ -524,6 +526,9 @@ func (l *lane) segment() {
 		l.nameSegment(slot, c, s.Data, m)
 	}
 	l.nameOptions(s.Options)
+	if p.Flags&tcp.FlagFIN != 0 {
+		l.ends(slot, c, s.Dir, m)
+	}
 	if l.books.Doubtful(c.book, s.Dir) && p.TransportChecksum(l.raw) == decode.Bad {
 		l.books.Checksum(c.book, s)
 	}
@@ -761,10 +766,10 @@ func (l *lane) sumUp(slot uint32, c *conversation, why proto.End, frame uint64) 
 			sum.App, sum.Name, sum.Attr = k.facts.App, k.facts.Name, k.facts.Attrs()
 		}
 		if k.more != nil {
-			for _, key := range k.more.found {
-				l.found(slot, *l.pending[key]) // its own from now on
-				delete(l.pending, key)
+			for i := range k.more.found {
+				l.found(slot, k.more.found[i])
 			}
+			l.grows -= len(k.more.found)
 		}
 		l.free(c)
 	} else if spec := l.rested(c); spec != nil {
@@ -943,6 +948,8 @@ type delivery lane
 func (d *delivery) Deliver(conv uint32, s *tcp.Segment, b []byte) {
 	l := (*lane)(d)
 	c := l.table.at(conv)
+	l.stale = l.reading && stale(l.seg.Marks)
+	l.scope.Stale = l.stale && s.Frame == l.seg.Frame
 	switch {
 	case c.flags&deaf != 0:
 	case l.watching.pressed:

@@ -55,19 +55,13 @@ func (l *lane) Report(s *proto.Scope, host netip.Addr, code finding.Code, v []fi
 	if host.IsValid() {
 		key.slot = 0 // a host's findings come from many conversations
 	}
-	f := l.pending[key]
+	f := l.growing(key)
 	if f == nil {
-		if len(l.pending) >= maxPending {
+		if len(l.pending)+l.grows >= maxPending {
 			l.d.shed++
 			return
 		}
-		f = &finding.Finding{Code: code, Severity: def.Severity, Host: host, Values: slices.Clone(v)}
-		l.pending[key] = f
-		if key.slot != 0 {
-			k := l.sockets[l.table.at(key.slot).socket]
-			x := k.extra()
-			x.found = append(x.found, key)
-		}
+		f = l.grow(key, finding.Finding{Code: code, Severity: def.Severity, Host: host, Values: slices.Clone(v)})
 	} else {
 		merge(f.Values, v, def.Metrics)
 	}
@@ -82,6 +76,36 @@ func (l *lane) Report(s *proto.Scope, host netip.Addr, code finding.Code, v []fi
 	if l.live {
 		l.d.grown = append(l.d.grown, key)
 	}
+}
+
+// growing is a finding that is still growing; nil: there is none. Those of a
+// conversation are few, and with its socket.
+func (l *lane) growing(key pendingKey) *finding.Finding {
+	if key.slot == 0 {
+		return l.pending[key]
+	}
+	k := l.sockets[l.table.at(key.slot).socket]
+	if k == nil || k.more == nil {
+		return nil
+	}
+	for i := range k.more.found {
+		if f := &k.more.found[i]; f.Code == key.code && f.Host == key.host {
+			return f
+		}
+	}
+	return nil
+}
+
+// grow begins a finding that will grow.
+func (l *lane) grow(key pendingKey, f finding.Finding) *finding.Finding {
+	if key.slot == 0 {
+		l.pending[key] = &f
+		return &f
+	}
+	x := l.sockets[l.table.at(key.slot).socket].extra()
+	x.found = append(x.found, f)
+	l.grows++
+	return &x.found[len(x.found)-1]
 }
 
 // ReportEvidence implements proto.Sink.
@@ -119,7 +143,7 @@ func merge(into, v []finding.Value, metrics []finding.Metric) {
 func (l *lane) grown() {
 	told := map[pendingKey]bool{}
 	for _, key := range l.d.grown {
-		if f := l.pending[key]; f != nil && !told[key] {
+		if f := l.growing(key); f != nil && !told[key] {
 			told[key] = true
 			l.found(key.slot, clone(f))
 		}
@@ -150,12 +174,10 @@ func clone(f *finding.Finding) finding.Finding {
 // sortedPending are the findings of hosts, in a fixed order.
 func (l *lane) sortedPending() []*finding.Finding {
 	var all []*finding.Finding
-	for key, f := range l.pending {
-		if key.slot == 0 {
-			all = append(all, f)
-			delete(l.pending, key)
-		}
+	for _, f := range l.pending {
+		all = append(all, f)
 	}
+	clear(l.pending)
 	slices.SortFunc(all, compareFindings)
 	return all
 }
@@ -181,8 +203,8 @@ func (l *lane) Carries(s *proto.Scope, name string) {
 		l.carried = carried{name: name, number: i}
 	}
 	i := l.carried.number
-	if i < int(decode.Protos) && s.Pkt != nil && s.Pkt.Protos.Has(decode.Proto(i)) {
-		return // the decoder has counted it
+	if l.stale || i < int(decode.Protos) && s.Pkt != nil && s.Pkt.Protos.Has(decode.Proto(i)) {
+		return // Wireshark reads nothing here, or the decoder has counted it
 	}
 	l.d.carry(i, s.FrameNo)
 }
@@ -196,13 +218,16 @@ type carried struct {
 // carries counts an analyzer's protocol by the number of its name, unless the
 // decoder or the analyzer itself counts it.
 func (l *lane) carries(name int, frame uint64) {
-	if name >= int(decode.Protos) {
+	if name >= int(decode.Protos) && !l.stale {
 		l.d.carry(name, frame)
 	}
 }
 
 // Count implements proto.Sink.
 func (l *lane) Count(c proto.Counter, key string, n uint64) {
+	if l.stale {
+		return
+	}
 	l.d.counts = append(l.d.counts, count{counter: c, key: key, n: n})
 }
 

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"netwhy/analyze/finding"
 	"netwhy/analyze/flow"
 	"netwhy/analyze/proto"
 	"netwhy/analyze/tcp"
@@ -69,8 +70,8 @@ func (k *socket) decided(l *lane) {
 
 // more is what few sockets need.
 type more struct {
-	inner *socket      // reads what the analyzer unwraps
-	found []pendingKey // findings that grow
+	inner *socket           // reads what the analyzer unwraps
+	found []finding.Finding // still growing; of the outermost socket only
 }
 
 // half is what waits in one direction for the analyzer to use it.
@@ -578,9 +579,6 @@ func (k *socket) end(l *lane, slot uint32, c *conversation, why proto.End) {
 func (k *socket) adopt(l *lane, slot uint32, c *conversation, why proto.End) {
 	in := k.more.inner
 	in.end(l, slot, c, why)
-	if in.more != nil {
-		k.more.found = append(k.more.found, in.more.found...)
-	}
 	if in.facts == nil {
 		return
 	}
