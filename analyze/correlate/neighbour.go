@@ -135,6 +135,8 @@ type neighbour struct {
 	conflict finding.Evidence
 	probed   finding.Evidence // by one who has not got it
 	prober   [6]byte
+	owner    [6]byte // answered rival, who had just said to have the address itself
+	rival    [6]byte
 	v6       bool
 }
 
@@ -274,6 +276,9 @@ func (n *neighbours) said(e *proto.Event, b *proto.Neighbour) {
 			x.conflict.Add(e.Frame, e.Time)
 			unasked = false
 		}
+		if x.defends(e, b) {
+			unasked = false
+		}
 		n.claimed(e, b.IP, b.MAC, unasked)
 		n.heard = true
 		x.answeredAt(e.Time)
@@ -281,9 +286,21 @@ func (n *neighbours) said(e *proto.Event, b *proto.Neighbour) {
 		if x.probed.Count > 0 && x.prober != b.MAC && e.Time-x.probed.End < answerWithin {
 			x.conflict.Add(e.Frame, e.Time) // the owner defends its address (RFC 4862, 5.4.3)
 		}
+		x.defends(e, b)
 		n.claimed(e, b.IP, b.MAC, false)
 		x.answeredAt(e.Time)
 	}
+}
+
+// defends reports whether a claim is for the ears of one who has just said to have the
+// address itself: its owner defends it (RFC 5227, 2.4).
+func (x *neighbour) defends(e *proto.Event, b *proto.Neighbour) bool {
+	said := func(c claim) bool { return c.mac == b.To && e.Time-c.last < answerWithin }
+	if b.To == b.MAC || !slices.ContainsFunc(x.claims, said) {
+		return false
+	}
+	x.owner, x.rival = b.MAC, b.To
+	return true
 }
 
 func (x *neighbour) answeredAt(at int64) {
@@ -450,6 +467,10 @@ func (n *neighbours) conflicts(o *Out, ip netip.Addr, x *neighbour) {
 			})
 			return
 		}
+	}
+	if none := [6]byte{}; x.owner != none && !virtual(x.owner) && !virtual(x.rival) {
+		o.Emit(x.duplicate(ip, x.owner, x.rival, 1, 1, false))
+		return
 	}
 	for i := 1; i < len(x.claims); i++ {
 		a, b := &x.claims[0], &x.claims[i]
