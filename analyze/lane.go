@@ -81,7 +81,6 @@ type lane struct {
 	broken   bool     // a panic has left it in a state that nobody knows
 
 	reading bool    // a segment is being delivered: its books come after
-	stale   bool    // that segment came late or again: Wireshark reads nothing of it
 	ended   []ended // exchanges that it completed
 }
 
@@ -515,7 +514,7 @@ func (l *lane) segment() {
 	c.ttl[s.Dir] = p.TTL
 	l.reading = true
 	m := l.tracker.Segment(c.tcp, s, &l.view)
-	l.reading, l.stale = false, false
+	l.reading = false
 	if how := l.view.State; how == conn.EndFin {
 		l.leave(slot, c, finished)
 	} else if how == conn.EndReset || how == conn.EndRefused {
@@ -948,8 +947,8 @@ type delivery lane
 func (d *delivery) Deliver(conv uint32, s *tcp.Segment, b []byte) {
 	l := (*lane)(d)
 	c := l.table.at(conv)
-	l.stale = l.reading && stale(l.seg.Marks)
-	l.scope.Stale = l.stale && s.Frame == l.seg.Frame
+	l.scope.Overdue = l.reading && stale(l.seg.Marks)
+	l.scope.Stale = l.scope.Overdue && s.Frame == l.seg.Frame
 	switch {
 	case c.flags&deaf != 0:
 	case l.watching.pressed:

@@ -203,8 +203,8 @@ func (l *lane) Carries(s *proto.Scope, name string) {
 		l.carried = carried{name: name, number: i}
 	}
 	i := l.carried.number
-	if l.stale || i < int(decode.Protos) && s.Pkt != nil && s.Pkt.Protos.Has(decode.Proto(i)) {
-		return // Wireshark reads nothing here, or the decoder has counted it
+	if i < int(decode.Protos) && s.Pkt != nil && s.Pkt.Protos.Has(decode.Proto(i)) {
+		return // the decoder has counted it
 	}
 	l.d.carry(i, s.FrameNo)
 }
@@ -218,16 +218,13 @@ type carried struct {
 // carries counts an analyzer's protocol by the number of its name, unless the
 // decoder or the analyzer itself counts it.
 func (l *lane) carries(name int, frame uint64) {
-	if name >= int(decode.Protos) && !l.stale {
+	if name >= int(decode.Protos) {
 		l.d.carry(name, frame)
 	}
 }
 
 // Count implements proto.Sink.
 func (l *lane) Count(c proto.Counter, key string, n uint64) {
-	if l.stale {
-		return
-	}
 	l.d.counts = append(l.d.counts, count{counter: c, key: key, n: n})
 }
 

@@ -124,6 +124,24 @@ func (l *lane) giveOne(name int) {
 	l.unclaimed.given[name]++
 }
 
+// stale reports whether Wireshark reads nothing of a segment with such marks: its bytes
+// came before, or too late, unless they were sent again fast.
+func stale(m tcp.Marks) bool {
+	return m&(tcp.Again|tcp.OutOfOrder) != 0 && m&tcp.FastRetransmission == 0
+}
+
+// ends tells an analyzer that wants to know of the end of one direction.
+func (l *lane) ends(slot uint32, c *conversation, dir flow.Dir, m tcp.Marks) {
+	if c.socket == 0 || stale(m) {
+		return
+	}
+	k := l.sockets[c.socket]
+	if a, ok := k.analyzer.(proto.Finisher); ok {
+		l.setScope(slot, c, k)
+		a.Finish(&l.scope, dir)
+	}
+}
+
 // nameSegment counts a segment whose payload nobody reads. As in Wireshark, bytes
 // that came before and those out of order have no name, unless they were sent again
 // fast, and neither has the reason that a RST may give.
@@ -133,12 +151,12 @@ func (l *lane) nameSegment(slot uint32, c *conversation, payload []byte, m tcp.M
 		return
 	}
 	if l.claimed(c) {
-		if m&tcp.FastRetransmission != 0 {
+		if m&tcp.FastRetransmission != 0 || m&tcp.Again != 0 && int(l.pkt.PayloadLen) > len(payload) {
 			l.readAgain(slot, c, payload)
 		}
 		return
 	}
-	if m&(tcp.Again|tcp.OutOfOrder) != 0 && m&tcp.FastRetransmission == 0 || l.pkt.Flags&tcp.FlagRST != 0 {
+	if stale(m) || l.pkt.Flags&tcp.FlagRST != 0 {
 		return
 	}
 	n := int(c.print[flow.ToClient]) - 1
@@ -196,8 +214,8 @@ func (l *lane) claimed(c *conversation) bool {
 	return k.analyzer != nil || k.spec != nil
 }
 
-// readAgain counts a segment that was sent again fast: Wireshark takes it for a new
-// one, and so reads what is whole in it once more.
+// readAgain counts a segment that was sent again fast, or was cut: Wireshark takes it
+// for a new one, and so reads what is whole in it once more.
 func (l *lane) readAgain(slot uint32, c *conversation, payload []byte) {
 	k := l.sockets[c.socket]
 	if k.analyzer == nil {

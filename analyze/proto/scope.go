@@ -73,6 +73,8 @@ type Scope struct {
 	Next       *Handover      // where Become and Inner leave their wish; nil where there is no stream
 	Conv       uint32         // the lane's number of the conversation, for the sink; 0: none
 	Copy       bool           // Duplicate
+	Stale      bool           // Late
+	Overdue    bool           // Belated
 	Out        Sink
 
 	exchange conn.Exchange   // at hand: so that those who hand one over allocate none
@@ -111,6 +113,14 @@ func (s *Scope) Frame() uint64 { return s.FrameNo }
 // Duplicate reports that the frame is a copy which the capture point made (a
 // mirror port): it counts in counters, and is no second event.
 func (s *Scope) Duplicate() bool { return s.Copy }
+
+// Late reports, in a call of Data over TCP, that the segment at hand came out of order
+// or again: Wireshark reads nothing of it.
+func (s *Scope) Late() bool { return s.Stale }
+
+// Belated reports that such a segment completes what comes now: it may have been
+// waiting for that.
+func (s *Scope) Belated() bool { return s.Overdue }
 
 // Began is the time and frame of the first byte at hand (b[0] of Data): with
 // Now it bounds a message that came in several segments.

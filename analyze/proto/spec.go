@@ -98,6 +98,12 @@ type Rester interface {
 	Rests() bool
 }
 
+// Finisher is an Analyzer that wants to know when one end of a TCP connection has
+// said its last: a FIN of it came. What was sent before may still come.
+type Finisher interface {
+	Finish(s *Scope, dir flow.Dir)
+}
+
 // MaxBuffered bounds the unused bytes kept for an analyzer in each direction of
 // a TCP conversation. An analyzer that wants more must use what it has.
 const MaxBuffered = 64 << 10

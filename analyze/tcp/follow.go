@@ -24,6 +24,7 @@ func (t *Tracker) Segment(r Ref, s *Segment, v *View) Marks {
 		return s.reset()
 	}
 	m := c.judge(f, b, s)
+	s.Marks = m
 	t.learn(f, b, s, m, v)
 	if s.Header != HeaderBogus {
 		t.accept(c, s, v)

@@ -21,6 +21,7 @@ type Segment struct {
 	WireLen uint32
 	NetLen  uint32 // bytes of the IP packet
 	Header  Header // how much of the TCP header could be read
+	Marks   Marks  // set by Tracker.Segment, before it delivers
 }
 
 // Header tells what could be read of a TCP header. Wireshark shows what it found

@@ -52,6 +52,8 @@ type half struct {
 	left  int64  // of the body or chunk
 	media string // what the body is counted as; empty: there is none so far, or nothing to name
 	kind  string // the same, before its first byte came
+	muted bool   // tshark does not recognise the message at hand
+	follow
 }
 
 // request is one request that waits for its response, or has one that is being
@@ -109,6 +111,9 @@ func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 	a.last = s.Now()
 	a.heard = a.heard || dir == flow.ToClient
 	h := &a.half[dir]
+	if h.sync != synced {
+		h.segment(s, dir, b, a.began)
+	}
 	if cut(s) { // tshark waits for no rest then
 		s.Carries(name)
 		if h.phase != atHead {
@@ -163,7 +168,7 @@ func (a *analyzer) head(s *proto.Scope, dir flow.Dir, b []byte) int {
 		} else if dir == flow.ToServer && a.fresh() {
 			a.unreadable(s)
 		}
-		a.half[dir].phase = lost
+		a.half[dir].lose(s, dir, b, a.began)
 		return len(b)
 	case !ok && cut(s) && (len(h.method) > 0 || h.status > 0):
 		h.size, h.length = len(b), 0
@@ -196,6 +201,7 @@ func (a *analyzer) begin(s *proto.Scope, dir flow.Dir, h *head) {
 	if h.bad {
 		s.Malformed("HTTP Content-Length that is no number")
 	}
+	a.half[dir].begin(s)
 	if dir == flow.ToServer {
 		if h.closes() {
 			s.Attr(Closes, "client")
@@ -211,9 +217,7 @@ func (a *analyzer) begin(s *proto.Scope, dir flow.Dir, h *head) {
 
 // resync looks for a head at the start of a segment.
 func (a *analyzer) resync(s *proto.Scope, dir flow.Dir, b []byte) int {
-	v := probe(dir, b)
-	response := len(b) > 0 && b[0] == 'H' && bytes.HasPrefix(b, []byte("HTTP/"))
-	if v < proto.Likely || (dir == flow.ToClient) != response {
+	if !begins(dir, b) {
 		return len(b)
 	}
 	a.half[dir].phase = atHead
@@ -335,8 +339,10 @@ func (a *analyzer) response(s *proto.Scope, h *head) {
 		s.Attr("http.server", s.Word(h.server[:min(len(h.server), proto.MaxAttrBytes)]))
 	}
 	if h.status < 200 && h.status != 101 {
-		s.Count(proto.HTTPStatus, statusText(s, h.status))
-		s.Carries(name)
+		if !a.half[flow.ToClient].muted {
+			s.Count(proto.HTTPStatus, statusText(s, h.status))
+			s.Carries(name)
+		}
 		if len(a.pending) > 0 {
 			a.pending[0].headAnswer = true
 		}
@@ -498,20 +504,24 @@ func (a *analyzer) trailer(s *proto.Scope, dir flow.Dir, b []byte) int {
 
 // complete ends a message.
 func (a *analyzer) complete(s *proto.Scope, dir flow.Dir) {
-	if !a.gap(dir) {
+	h := &a.half[dir]
+	told := !a.gap(dir) && !h.muted && !s.Belated()
+	if told {
 		s.Carries(name)
-		if m := a.half[dir].media; m != "" {
+		if m := h.media; m != "" {
 			s.Carries(m)
 		}
 	}
-	a.half[dir] = half{}
+	*h = half{follow: h.follow}
 	if dir == flow.ToServer {
 		if len(a.pending) > 0 {
 			a.pending[len(a.pending)-1].whole = true
 		}
 		return
 	}
-	a.countStatus(s)
+	if told {
+		a.countStatus(s)
+	}
 	a.give(s, true)
 	a.status = 0
 }
@@ -548,14 +558,22 @@ func again(s *proto.Scope, dir flow.Dir, b []byte) {
 	var h head
 	ok, is := h.parse(b, dir == flow.ToClient)
 	whole := h.length <= int64(len(b)-h.size)
-	if h.chunked {
+	switch {
+	case cut(s):
+		whole = true
+	case h.chunked:
 		whole = bytes.HasSuffix(b[h.size:], []byte("0\r\n\r\n"))
 	}
-	if !ok || !is || !whole {
+	switch {
+	case cut(s) && !is:
+		s.Carries(name)
+		s.Carries("data")
+		return
+	case !ok || !is || !whole:
 		return
 	}
 	s.Carries(name)
-	if dir == flow.ToClient && (h.length >= 0 || h.chunked) {
+	if dir == flow.ToClient && (h.length >= 0 || h.chunked || cut(s)) {
 		s.Count(proto.HTTPStatus, statusText(s, h.status))
 	}
 }
@@ -600,7 +618,7 @@ func (a *analyzer) give(s *proto.Scope, complete bool) {
 
 // abandon gives up the message of a direction, whose rest cannot be read.
 func (a *analyzer) abandon(s *proto.Scope, dir flow.Dir) {
-	a.half[dir] = half{phase: lost}
+	a.half[dir] = half{phase: lost, follow: follow{sync: alone}}
 	if dir == flow.ToServer {
 		if len(a.pending) > 0 {
 			r := &a.pending[len(a.pending)-1]
@@ -617,6 +635,9 @@ func (a *analyzer) abandon(s *proto.Scope, dir flow.Dir) {
 // Gap implements proto.Analyzer.
 func (a *analyzer) Gap(s *proto.Scope, dir flow.Dir, n int) error {
 	h := &a.half[dir]
+	if h.sync == waiting {
+		h.sync = alone
+	}
 	switch {
 	case h.phase == inBody && int64(n) <= h.left:
 		h.left -= int64(n)
@@ -690,7 +711,7 @@ func (a *analyzer) endBody(s *proto.Scope, why proto.End, over bool) {
 			finding.Num(a.status), finding.Num(missing))
 		r.failed = true
 	}
-	if h.phase == untilClose && over {
+	if h.phase == untilClose && h.fin && !h.muted {
 		a.countStatus(s)
 		if !a.holes {
 			s.Carries(name)

@@ -213,7 +213,10 @@ func TestGaps(t *testing.T) {
 		{"inside a body", []prototest.Step{step(up, 0, get), step(down, 1, ok[:len(ok)-4]), {Dir: down, Gap: 2}, step(down, 3, "lo"), step(up, 4, get), step(down, 5, ok)}, "", 1, 1},
 		{"a whole response", []prototest.Step{step(up, 0, get), {Dir: down, Gap: len(ok)}, step(up, 2, get), step(down, 3, ok)}, "", 1, 1},
 		{"a whole request", []prototest.Step{{Dir: up, Gap: len(get)}, step(down, 3, ok), step(up, 4, get), step(down, 5, ok)}, "", 2, 1},
-		{"middle of a response, then a tail", []prototest.Step{step(up, 0, get), step(down, 1, ok[:20]), {Dir: down, Gap: 10}, step(down, 3, "tail of it"), step(up, 4, get), step(down, 5, ok)}, "", 1, 1},
+		{"middle of a response, then a tail", []prototest.Step{step(up, 0, get), step(down, 1, ok[:20]), {Dir: down, Gap: 10}, step(down, 3, "tail\r\nof it"), step(up, 4, get), step(down, 5, ok)}, "", 1, 1},
+		// tshark waits for the end of that line, and finds it in the next response.
+		{"a tail that is no line", []prototest.Step{step(up, 0, get), step(down, 1, ok[:20]), {Dir: down, Gap: 10}, step(down, 3, "tail of it"), step(up, 4, get), step(down, 5, ok)}, "", 0, 1},
+		{"and the response after it", []prototest.Step{step(up, 0, get), step(down, 1, ok[:20]), {Dir: down, Gap: 10}, step(down, 3, "tail of it"), step(up, 4, get), step(down, 5, ok), step(up, 6, get), step(down, 7, ok)}, "", 1, 2},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			t.Parallel()

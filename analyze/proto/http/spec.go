@@ -34,7 +34,7 @@ func Midway() proto.Spec {
 		Carrier: proto.TCP, Ports: ports(), Weak: true, Counts: true,
 		Probe: probeMidway,
 		New: func() proto.Analyzer {
-			return &analyzer{half: [2]half{{phase: lost}, {phase: lost}}}
+			return &analyzer{half: [2]half{{phase: lost, follow: follow{sync: alone}}, {phase: lost, follow: follow{sync: alone}}}}
 		},
 	}
 }

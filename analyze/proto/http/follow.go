@@ -1,0 +1,79 @@
+package http
+
+import (
+	"bytes"
+
+	"netwhy/analyze/flow"
+	"netwhy/analyze/proto"
+)
+
+// sync is how tshark takes what a direction says. It reads segment by segment, and
+// where one begins that is no message, it may wait for a line end: what comes with
+// that is no message either, though it may be one.
+type sync uint8
+
+const (
+	synced  sync = iota // as the analyzer does
+	alone               // a segment is looked at by itself
+	waiting             // for a line end
+)
+
+// follow is what tshark would make of a direction.
+type follow struct {
+	sync sync
+	fin  bool   // it said its last
+	seen uint64 // frame that was looked at last
+}
+
+// Finish implements proto.Finisher.
+func (a *analyzer) Finish(_ *proto.Scope, dir flow.Dir) { a.half[dir].fin = true }
+
+// segment looks at the first bytes of a segment where tshark is not in step. known
+// tells that a message was seen before: else it takes nothing for HTTP at once.
+func (f *follow) segment(s *proto.Scope, dir flow.Dir, b []byte, known bool) {
+	if f.seen == s.Frame() {
+		return
+	}
+	f.seen = s.Frame()
+	if s.Late() || len(b) == 0 {
+		return
+	}
+	const lineEnd, tab, firstPrintable, lastPrintable = "\r\n", '\t', ' ', '~'
+	ends := bytes.ContainsAny(b, lineEnd)
+	printable := b[0] >= firstPrintable && b[0] <= lastPrintable || b[0] == tab
+	switch {
+	case f.sync == waiting && !ends, f.sync == alone && printable && !ends:
+		f.sync = waiting
+	case f.sync == alone && begins(dir, b):
+		f.sync = synced
+	default:
+		if known || f.sync == waiting {
+			s.Carries(name)
+			s.Carries("data")
+		}
+		f.sync = alone
+	}
+}
+
+// lose is told of bytes that begin no message.
+func (h *half) lose(s *proto.Scope, dir flow.Dir, b []byte, known bool) {
+	h.phase = lost
+	if h.sync == synced && dir == flow.ToClient { // any word may be a method
+		h.sync, h.seen = alone, 0
+		h.segment(s, dir, b, known)
+	}
+}
+
+// begin is told that a message begins.
+func (h *half) begin(s *proto.Scope) {
+	h.muted = h.sync != synced || s.Late()
+	if s.Late() && h.sync == synced {
+		h.sync, h.seen = alone, s.Frame()
+	}
+}
+
+// begins reports whether b begins with a message of a direction.
+func begins(dir flow.Dir, b []byte) bool {
+	response := bytes.HasPrefix(b, []byte("HTTP/"))
+	return probe(dir, b) >= proto.Likely && (dir == flow.ToClient) == response
+}
