@@ -521,7 +521,7 @@ func (l *lane) segment() {
 		l.leave(slot, c, aborted)
 	}
 	l.d.marks(m)
-	if len(s.Data) > 0 {
+	if len(s.Data) > 0 && !p.BadHeader {
 		l.nameSegment(slot, c, s.Data, m)
 	}
 	l.nameOptions(s.Options)

@@ -58,7 +58,7 @@ func probeMidway(dir flow.Dir, b []byte) proto.Verdict {
 			return proto.Likely
 		}
 	}
-	return proto.No
+	return proto.NeedMore
 }
 
 // name is the protocol as Wireshark and the report call it.

@@ -97,10 +97,21 @@ func cut(s *proto.Scope) bool {
 // counted counts the frame, as tshark does those in which a record begins or ends.
 // At the port of HTTP it lets HTTP look, which knows nothing of TLS.
 func counted(s *proto.Scope) {
-	const http = 80
-	if s.Server().Port() != http && s.Client().Port() != http {
+	if !atHTTP(s) {
 		s.Carries(name)
 	}
+}
+
+// alerted counts an alert, where tshark would see it.
+func alerted(s *proto.Scope, key string) {
+	if !atHTTP(s) {
+		s.Count(proto.TLSAlert, key)
+	}
+}
+
+func atHTTP(s *proto.Scope) bool {
+	const http = 80
+	return s.Server().Port() == http || s.Client().Port() == http
 }
 
 // found looks for a record at the start of a segment after a gap.
@@ -148,7 +159,7 @@ func (a *analyzer) record(s *proto.Scope, dir flow.Dir, typ uint8, version uint1
 			return
 		}
 		if typ == handshake.RecordAlert {
-			s.Count(proto.TLSAlert, "encrypted")
+			alerted(s, "encrypted")
 		}
 		a.session.Sealed(s, dir, typ, len(body))
 		if typ == handshake.RecordData && a.inner {
@@ -171,11 +182,11 @@ func (a *analyzer) plain(s *proto.Scope, dir flow.Dir, typ uint8, body []byte) {
 		a.fragment(s, dir, body)
 	case handshake.RecordAlert:
 		if key := handshake.AlertKey(body); key != "encrypted" {
-			s.Count(proto.TLSAlert, key)
+			alerted(s, key)
 			a.session.Alert(s, dir, body[0], body[1])
 			return
 		}
-		s.Count(proto.TLSAlert, "encrypted")
+		alerted(s, "encrypted")
 		a.session.Sealed(s, dir, typ, len(body))
 	case handshake.RecordData:
 		a.inner = true
