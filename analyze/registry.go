@@ -43,6 +43,7 @@ import (
 	"netwhy/analyze/proto/pgsql"
 	"netwhy/analyze/proto/pop"
 	"netwhy/analyze/proto/ppp"
+	"netwhy/analyze/proto/pptp"
 	"netwhy/analyze/proto/quic"
 	"netwhy/analyze/proto/ra"
 	"netwhy/analyze/proto/radius"
@@ -126,6 +127,7 @@ func Protocols() []proto.Spec {
 		pop.Spec(),
 		ppp.Discovery(),
 		ppp.Spec(),
+		pptp.Spec(),
 		quic.Spec(),
 		ra.Spec(),
 		radius.Spec(),
