@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"netwhy/analyze/finding"
-	"netwhy/analyze/flow"
 	"netwhy/analyze/proto"
 )
 
@@ -226,6 +225,3 @@ func crowdCodes() []finding.Def {
 		},
 	}
 }
-
-// Gap does nothing: there is no stream.
-func (*echo) Gap(*proto.Scope, flow.Dir, int) error { return nil }

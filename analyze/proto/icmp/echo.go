@@ -183,6 +183,9 @@ func (x *pings) replied(s *proto.Scope, seq uint16) {
 	}
 }
 
+// Gap does nothing: there is no stream.
+func (*echo) Gap(*proto.Scope, flow.Dir, int) error { return nil }
+
 // End tells what was lost and how long the rest took.
 func (e *echo) End(s *proto.Scope, _ proto.End) {
 	e.crowd.end(s)
