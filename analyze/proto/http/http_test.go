@@ -345,7 +345,7 @@ func TestMidway(t *testing.T) {
 	t.Parallel()
 	body := strings.Repeat("\x00\x01\xfe\xff", 300)
 	for text, want := range map[string]proto.Verdict{
-		body: proto.Likely, strings.Repeat("220 a greeting ", 10): proto.No, strings.Repeat("bGluZXMgb2YgYmFzZTY0\n", 60): proto.Likely, "\x17\x03\x03\x01\x00" + body: proto.No, "\x00\x01": proto.No,
+		body: proto.Likely, strings.Repeat("220 a greeting ", 10) + "\r\n": proto.No, strings.Repeat("words of a page ", 10): proto.NeedMore, strings.Repeat("bGluZXMgb2YgYmFzZTY0\n", 60): proto.Likely, "\x17\x03\x03\x01\x00" + body: proto.No, "\x00\x01": proto.No,
 	} {
 		if v := probeMidway(down, []byte(text)); v != want {
 			t.Errorf("%.12q: %d, want %d", text, v, want)

@@ -58,7 +58,10 @@ func probeMidway(dir flow.Dir, b []byte) proto.Verdict {
 			return proto.Likely
 		}
 	}
-	return proto.NeedMore
+	if bytes.HasSuffix(b, []byte{'\n'}) {
+		return proto.No
+	}
+	return proto.NeedMore // no greeting, or not all of one
 }
 
 // name is the protocol as Wireshark and the report call it.
