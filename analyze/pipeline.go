@@ -11,7 +11,7 @@ import (
 
 // inFlight bounds the batches between source and collector, on top of the bound
 // of the source's own pool: decoded packets take memory too.
-const inFlight = 4
+const inFlight = 2
 
 // work is a batch with what was decoded of it. It is made once and used again.
 type work struct {
