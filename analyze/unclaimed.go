@@ -151,7 +151,7 @@ func (l *lane) nameSegment(slot uint32, c *conversation, payload []byte, m tcp.M
 		return
 	}
 	if l.claimed(c) {
-		if m&tcp.FastRetransmission != 0 || m&tcp.Again != 0 && int(l.pkt.PayloadLen) > len(payload) {
+		if m&tcp.FastRetransmission != 0 || m&tcp.SpuriousRetransmission != 0 && int(l.pkt.PayloadLen) > len(payload) {
 			l.readAgain(slot, c, payload)
 		}
 		return
@@ -214,7 +214,7 @@ func (l *lane) claimed(c *conversation) bool {
 	return k.analyzer != nil || k.spec != nil
 }
 
-// readAgain counts a segment that was sent again fast, or was cut: Wireshark takes it
+// readAgain counts a segment that was sent again fast, or in vain and cut: Wireshark takes it
 // for a new one, and so reads what is whole in it once more.
 func (l *lane) readAgain(slot uint32, c *conversation, payload []byte) {
 	k := l.sockets[c.socket]

@@ -561,6 +561,10 @@ func again(s *proto.Scope, dir flow.Dir, b []byte) {
 	switch {
 	case cut(s):
 		whole = true
+		if is && !ok { // as much of the head as is there
+			h.begin(b, dir == flow.ToClient)
+			ok = len(h.method) > 0 || h.status > 0
+		}
 	case h.chunked:
 		whole = bytes.HasSuffix(b[h.size:], []byte("0\r\n\r\n"))
 	}
