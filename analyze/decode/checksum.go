@@ -134,7 +134,7 @@ func (p *Packet) Unfilled(data []byte) bool {
 	if at+2 > len(data) {
 		return false
 	}
-	s := uint64(int(p.Payload)-int(p.L4)+int(p.PayloadLen)) + uint64(p.Proto)
+	s := uint64(p.Payload-p.L4) + uint64(p.PayloadLen) + uint64(p.Proto)
 	if p.IPVersion == 4 {
 		s = sum(p.Key.B[12:], sum(p.Key.A[12:], s))
 	} else {

@@ -155,7 +155,7 @@ func TestOfflineOpensNoSocket(t *testing.T) {
 	}
 }
 
-// built makes the program as users have it: this test binary may carry the race
+// built makes the program as users have it, but for the profile: this test binary may carry the race
 // detector, with which figures of speed and memory mean nothing.
 func built(t *testing.T, env ...string) string {
 	t.Helper()
