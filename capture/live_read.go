@@ -229,6 +229,7 @@ func (l *Live) drain() {
 			for now.Sub(began) < 2*drainLimit && l.throwAway() > 0 {
 				now = time.Now()
 			}
+			l.leave()
 			break
 		}
 		if l.round(now) > 0 {
@@ -242,6 +243,23 @@ func (l *Live) drain() {
 	}
 	l.ask()
 	l.flush()
+}
+
+// leave counts what is still in the rings when there is no more time for it: the
+// kernel took it, and nobody has it.
+func (l *Live) leave() {
+	now := time.Now().UnixNano()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, p := range l.ports {
+		if p.gone || p.owed <= 0 {
+			continue
+		}
+		left := uint64(p.owed)
+		l.info.Interfaces[p.index].DroppedKernel += left
+		l.info.Counters.DroppedKernel += left
+		l.info.lost(now-int64(2*drainLimit), now, left)
+	}
 }
 
 // emptied reports whether all frames have come that were due.

@@ -194,7 +194,9 @@ func TestCaptureAtFullLoad(t *testing.T) {
 			sent, per := paced(x, 15_000, 0)
 			seen, lost := end()
 			t.Logf("%-34s %7.0f frames a second: sent %d, seen %d, lost %d", tool.name+":", per, sent, seen, lost)
-			if strings.HasPrefix(tool.name, "netwhy") && seen+lost != uint64(sent) {
+			// Where there was no time to empty the ring, frames from before the filter
+			// may be among the lost.
+			if strings.HasPrefix(tool.name, "netwhy") && (seen+lost < uint64(sent) || seen > uint64(sent)) {
 				t.Errorf("sent %d, accounted for %d", sent, seen+lost)
 			}
 			continue
