@@ -56,7 +56,7 @@ large:
 		{ echo "no captures: put some large ones in bench-out/, or name a script that makes them (BENCH=...)"; exit 1; }
 
 profile: setup large ## tell the compiler what is hot: profile replays of large captures (cmd/netwhy/default.pgo)
-	NETWHY_BENCH="$$(echo $$PWD/bench-out/*.pcap)" $(GO) test -pgo=off -run '^$$' -bench '^BenchmarkReplay$$' -benchtime 8s \
+	NETWHY_BENCH="$$(echo $$PWD/bench-out/*.pcap)" $(GO) test -trimpath -pgo=off -run '^$$' -bench '^BenchmarkReplay$$' -benchtime 8s \
 		-cpuprofile $$PWD/cmd/netwhy/default.pgo -o $$PWD/bench-out/profile.test ./cmd/netwhy/internal/run
 	rm -f bench-out/profile.test
 
