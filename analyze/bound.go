@@ -51,7 +51,7 @@ func (c *collector) findKey(lane int, of *kind, f *finding.Finding) uint64 {
 	if lane < 0 {
 		first = f.Evidence.First
 	}
-	key := c.hosts.Mix(idKey(f.Flow)|of.number<<40, first<<16|uint64(lane+1))
+	key := c.hosts.Mix(f.Flow.Key()|of.number<<40, first<<16|uint64(lane+1))
 	if f.Host.IsValid() {
 		key = c.hosts.With(key, f.Host)
 	}

@@ -34,7 +34,7 @@ type collector struct {
 	lookups lookups
 	finds   findings
 	codes   map[finding.Code]*kind
-	said    hosts.Table[said] // of conversations that are not folded yet, by idKey
+	said    hosts.Table[said] // of conversations that are not folded yet, by flow.ID.Key
 	corr    []correlate.Correlator
 	listen  []correlate.Listener
 	greet   []correlate.Greeter
@@ -430,7 +430,7 @@ func (c *collector) find(lane int, f finding.Finding) {
 		}
 	}
 	if f.Flow.Valid() {
-		of := c.said.At(idKey(f.Flow))
+		of := c.said.At(f.Flow.Key())
 		if !ok {
 			of.findings++
 		}
@@ -448,7 +448,7 @@ func (c *collector) close(lane int, x *closed) {
 	}
 	s := x.sum
 	s.ID = c.number(lane, x.slot)
-	of := c.said.Take(idKey(s.ID))
+	of := c.said.Take(s.ID.Key())
 	c.tell.closed(s.ID)
 	s.Findings = of.findings
 	c.trust.add(s)

@@ -131,7 +131,7 @@ func (k *keeper) full() bool { return k.seq > uint64(len(k.rest)) }
 // conversations, and each costs a hash.
 func (k *keeper) list() (all []*conn.Summary, ids []uint64, brief []conn.Brief) {
 	same := func(_, _ int) int { return 0 }
-	order := ranked(len(k.rest), func(i int) uint64 { return idKey(k.at(uint32(i)).ID) }, same)
+	order := ranked(len(k.rest), func(i int) uint64 { return k.at(uint32(i)).ID.Key() }, same)
 	all, ids = make([]*conn.Summary, len(order)), make([]uint64, len(order))
 	var own []conn.Summary
 	if k.live { // the places will be taken by others
@@ -149,7 +149,7 @@ func (k *keeper) list() (all []*conn.Summary, ids []uint64, brief []conn.Brief) 
 		all[i], ids[i] = s, r.key
 	}
 	brief = make([]conn.Brief, k.brief.Len())
-	for i, r := range ranked(len(brief), func(i int) uint64 { return idKey(k.brief.At(i).ID) }, same) {
+	for i, r := range ranked(len(brief), func(i int) uint64 { return k.brief.At(i).ID.Key() }, same) {
 		brief[i] = *k.brief.At(int(r.at))
 	}
 	return all, ids, brief

@@ -20,7 +20,7 @@ const (
 type lookups struct {
 	hosts   *hosts.Numbers
 	waiting hosts.Table[lookup] // by client and address
-	of      hosts.Table[int64]  // ns that open connections waited for theirs, by idKey
+	of      hosts.Table[int64]  // ns that open connections waited for theirs, by flow.ID.Key
 }
 
 type lookup struct{ start, end int64 }
@@ -47,17 +47,14 @@ func (l *lookups) opened(id flow.ID, client, server netip.Addr, at int64) {
 	}
 	x := l.waiting.Take(l.hosts.Pair(client, server))
 	if x.start != 0 && at >= x.end && at-x.end <= lookupBefore && l.of.Len() < maxLookups {
-		*l.of.At(idKey(id)) = x.end - x.start
+		*l.of.At(id.Key()) = x.end - x.start
 	}
 }
-
-// idKey is the key of a conversation's number.
-func idKey(id flow.ID) uint64 { return uint64(id.Proto)<<32 | uint64(id.Stream) }
 
 // closed gives the lookup to the summary, and to the ledger of the exchange that
 // had to wait for it: the first one, which waited for the handshake too.
 func (l *lookups) closed(s *conn.Summary) {
-	ns := l.of.Take(idKey(s.ID))
+	ns := l.of.Take(s.ID.Key())
 	if ns == 0 {
 		return
 	}

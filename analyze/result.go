@@ -40,7 +40,7 @@ type Result struct {
 	Unread           uint64                // segments and datagrams whose payload was left out under pressure (live)
 	Shed             uint64                // findings left out for want of memory
 
-	ids      []uint64             // of Connections, by idKey; nil: not known
+	ids      []uint64             // of Connections, by flow.ID.Key; nil: not known
 	overfull bool                 // there were more conversations than summaries are kept
 	quoted   map[flow.ID]struct{} // conversations seen in ICMP errors only
 }
@@ -67,7 +67,7 @@ func (r *Result) name(name string, addrs []netip.Addr) {
 // Connection returns the summary of a conversation, if it was kept.
 func (r *Result) Connection(id flow.ID) *conn.Summary {
 	if len(r.ids) == len(r.Connections) {
-		if i, found := slices.BinarySearch(r.ids, idKey(id)); found {
+		if i, found := slices.BinarySearch(r.ids, id.Key()); found {
 			return r.Connections[i]
 		}
 		return nil

@@ -213,7 +213,7 @@ func (g *group) measure() {
 	note := func(h *hit) {
 		fresh := len(h.conns) == 0
 		for _, t := range h.conns {
-			if seen.Add(flowKey(t.id())) {
+			if seen.Add(t.id().Key()) {
 				fresh = true
 				g.conns = append(g.conns, t)
 				clients.Add(seeds.With(1, t.client().Addr()))

@@ -183,7 +183,7 @@ func (s *subjects) gather(set *Set, in *Input) {
 		}
 		var t talk
 		if f.Flow.Valid() {
-			sub := byFlow.At(flowKey(f.Flow))
+			sub := byFlow.At(f.Flow.Key())
 			if *sub == nil {
 				*sub = s.newSubject(f.Flow, in)
 			}
@@ -205,9 +205,6 @@ func (s *subjects) gather(set *Set, in *Input) {
 		}
 	}
 }
-
-// flowKey is the key of a conversation.
-func flowKey(id flow.ID) uint64 { return uint64(id.Proto)<<32 | uint64(id.Stream) }
 
 // hostKey is the key of a host as one side sees it.
 func (s *subjects) hostKey(by Side, a netip.Addr) uint64 { return s.seeds.With(uint64(by)+1, a) }

@@ -97,6 +97,9 @@ type ID struct {
 	Stream uint32
 }
 
+// Key is the ID in one number, in the order of protocol and number; 0: none.
+func (id ID) Key() uint64 { return uint64(id.Proto)<<32 | uint64(id.Stream) }
+
 // Valid reports whether the ID names a conversation.
 func (id ID) Valid() bool { return id.Proto != 0 }
 
