@@ -54,7 +54,6 @@ type opened struct {
 	reverse   bool // not new: its other end sent for the first time
 	srcIsA    bool // the frame's source is endpoint A
 	clientIsA bool
-	syn       bool
 	src, dst  [6]byte
 	key       flow.Key
 }

@@ -105,8 +105,8 @@ func newLane(id int, opt Options, secrets *keyLog, p *pipeline) *lane {
 	for range cap(l.spare) {
 		l.spare <- &delta{}
 	}
-	l.specs = newSpecs(opt.Protocols)
-	l.unclaimed = newUnclaimed(l.specs.names)
+	l.specs = p.specs.own()
+	l.unclaimed = &unclaimed{called: p.called, given: make([]uint64, len(l.specs.names.list))}
 	l.shared = make([]*socket, len(opt.Protocols))
 	l.tracker = tcp.NewTracker(tcp.Limits{}, (*delivery)(l))
 	l.books = ledger.New(ledger.Options{Diary: opt.Diary}, l.found)
@@ -461,7 +461,7 @@ func (l *lane) begin(slot uint32, c *conversation, syn, fromServer bool) {
 	l.reopen = false
 	c.book = l.books.Open(slot, &c.key, c.flags&clientIsA != 0)
 	o := &l.d.opened[len(l.d.opened)-1]
-	o.clientIsA, o.syn, o.srcIsA = c.flags&clientIsA != 0, syn, p.SrcIsA
+	o.clientIsA, o.srcIsA = c.flags&clientIsA != 0, p.SrcIsA
 	o.src, o.dst, _ = p.MACs(l.raw)
 }
 
@@ -761,21 +761,33 @@ func (l *lane) sumUp(slot uint32, c *conversation, why proto.End, frame uint64) 
 	if c.socket != 0 {
 		k := l.sockets[c.socket]
 		k.end(l, slot, c, l.ending(c, why))
-		if k.facts != nil {
-			sum.App, sum.Name, sum.Attr = k.facts.App, k.facts.Name, k.facts.Attrs()
-		}
 		if k.more != nil {
 			for i := range k.more.found {
 				l.found(slot, k.more.found[i])
 			}
 			l.grows -= len(k.more.found)
 		}
+	}
+	l.known(c, sum)
+	if c.socket != 0 {
 		l.free(c)
-	} else if spec := l.rested(c); spec != nil {
-		sum.App = spec.Name
 	}
 	l.books.Close(c.book, why, sum)
 	l.d.closed = append(l.d.closed, closed{frame: frame, slot: slot, sum: sum, said: len(l.d.events) - said})
+}
+
+// known fills in what analyzers found out about a conversation. Its attributes are
+// shared: to be read only.
+func (l *lane) known(c *conversation, sum *conn.Summary) {
+	switch {
+	case c.socket == 0:
+		if spec := l.rested(c); spec != nil {
+			sum.App = spec.Name
+		}
+	case l.sockets[c.socket].facts != nil:
+		f := l.sockets[c.socket].facts
+		sum.App, sum.Name, sum.Attr = f.App, f.Name, f.Attrs()
+	}
 }
 
 // lingering is how long a closed connection is still measured: retransmitted

@@ -144,13 +144,7 @@ func (l *lane) openSummary(slot uint32) {
 	}
 	sum := new(conn.Summary)
 	c.describe(sum)
-	if c.socket != 0 {
-		if k := l.sockets[c.socket]; k.facts != nil {
-			sum.App, sum.Name, sum.Attr = k.facts.App, k.facts.Name, maps.Clone(k.facts.Attrs())
-		}
-	} else if spec := l.rested(c); spec != nil {
-		sum.App = spec.Name
-	}
+	l.known(c, sum)
 	l.books.Peek(c.book, sum)
 	l.d.open = append(l.d.open, closed{slot: slot, sum: sum})
 }

@@ -30,6 +30,8 @@ type pipeline struct {
 	free     chan *work
 	toDecode chan *work
 	lanes    []*lane
+	specs    *specs
+	called   *called
 	decoders int
 	pressure *atomic.Bool          // set by the caller while payload is to be left out; nil: never
 	moments  atomic.Uint64         // asked for so far (live): lanes read it once a batch
@@ -44,7 +46,9 @@ func newPipeline(opt Options, secrets *keyLog) *pipeline {
 		toDecode: make(chan *work, inFlight+n),
 		decoders: n,
 		pressure: opt.Pressure,
+		specs:    newSpecs(opt.Protocols),
 	}
+	p.called = newCalled(p.specs.names)
 	for range inFlight + n {
 		p.free <- &work{ready: make(chan struct{}, n), of: make([][]uint32, n)}
 	}

@@ -50,9 +50,7 @@ func (k *socket) atRest() bool {
 
 // rouse gives a socket the analyzer that its conversation had.
 func (l *lane) rouse(c *conversation, k *socket) {
-	spec := l.rested(c)
-	k.spec, k.analyzer, k.name = spec, spec.New(), l.specs.names.of(spec)
-	k.facts = &proto.Facts{App: spec.Name}
+	k.read(l, l.rested(c))
 	c.rested = 0
 }
 

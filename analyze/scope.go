@@ -89,7 +89,7 @@ func (l *lane) growing(key pendingKey) *finding.Finding {
 		return nil
 	}
 	for i := range k.more.found {
-		if f := &k.more.found[i]; f.Code == key.code && f.Host == key.host {
+		if f := &k.more.found[i]; f.Code == key.code { // of no host: those are pending
 			return f
 		}
 	}

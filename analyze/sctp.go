@@ -3,7 +3,6 @@ package analyze
 import (
 	"encoding/binary"
 
-	"netwhy/analyze/proto"
 	"netwhy/analyze/proto/assigned"
 )
 
@@ -39,21 +38,11 @@ func (l *lane) sctp() {
 			id = binary.BigEndian.Uint32(body[16:])
 		}
 		name := assigned.SCTP(id, p.SrcPort, p.DstPort)
-		if spec := l.specs.overSCTP(name); spec != nil {
+		if spec := l.specs.over[name]; spec != nil {
 			l.setScope(0, nil, &socket{})
 			spec.Message(&l.scope, body[at:])
 			continue
 		}
 		l.giveOne(l.specs.names.index[name])
 	}
-}
-
-// overSCTP is the spec that counts messages of a protocol; nil: there is none.
-func (s *specs) overSCTP(name string) *proto.Spec {
-	for i := range s.all {
-		if s.all[i].Name == name && s.all[i].Message != nil {
-			return &s.all[i]
-		}
-	}
-	return nil
 }

@@ -317,12 +317,7 @@ func (l *lane) forget(c *conversation) {
 func (k *socket) attach(l *lane, slot uint32, c *conversation, spec *proto.Spec) {
 	l.takeBack(c, k)
 	k.decided(l)
-	k.spec, k.analyzer = spec, spec.New()
-	k.name = l.specs.names.of(spec)
-	if k.facts == nil {
-		k.facts = &proto.Facts{}
-	}
-	k.facts.App = spec.Name
+	k.read(l, spec)
 	for _, dir := range [2]flow.Dir{k.first, k.first.Reverse()} {
 		if len(k.waiting(dir)) == 0 {
 			continue
@@ -332,6 +327,15 @@ func (k *socket) attach(l *lane, slot uint32, c *conversation, spec *proto.Spec)
 			return
 		}
 	}
+}
+
+// read makes the analyzer that reads from now on.
+func (k *socket) read(l *lane, spec *proto.Spec) {
+	k.spec, k.analyzer, k.name = spec, spec.New(), l.specs.names.of(spec)
+	if k.facts == nil {
+		k.facts = &proto.Facts{}
+	}
+	k.facts.App = spec.Name
 }
 
 // unwrapping is the call in which an analyzer may hand on what it unwrapped.

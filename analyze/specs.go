@@ -18,7 +18,15 @@ type specs struct {
 	byPort map[uint16][]int // those that know the port, in registry order
 	rest   map[proto.Transport][]int
 	number map[numbered][]int
-	orders map[asking][]int // made so far by order
+	over   map[string]*proto.Spec // SCTP: who takes messages, by name
+	orders map[asking][]int       // made so far by order; each lane has its own
+}
+
+// own is what one lane uses.
+func (s *specs) own() *specs {
+	c := *s
+	c.orders = map[asking][]int{}
+	return &c
 }
 
 // asking is what the order of probing goes by. Ports that no spec knows are 0.
@@ -76,7 +84,7 @@ func newSpecs(all []proto.Spec) *specs {
 	s := &specs{
 		all: all, defs: map[finding.Code]*finding.Def{}, names: newNames(all),
 		byPort: map[uint16][]int{}, rest: map[proto.Transport][]int{}, number: map[numbered][]int{},
-		orders: map[asking][]int{},
+		over: map[string]*proto.Spec{},
 	}
 	for i := range all {
 		spec := &all[i]
@@ -85,6 +93,9 @@ func newSpecs(all []proto.Spec) *specs {
 		}
 		for _, p := range spec.Ports {
 			s.byPort[p] = append(s.byPort[p], i)
+		}
+		if spec.Message != nil {
+			s.over[spec.Name] = spec
 		}
 		for _, t := range []proto.Transport{proto.TCP, proto.UDP} {
 			if spec.Carrier&t != 0 && spec.Probe != nil && !spec.Weak {

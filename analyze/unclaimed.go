@@ -16,12 +16,18 @@ import (
 // unclaimed counts, by name, the frames whose payload no analyzer reads: by the
 // port, the EtherType or, where those tell nothing, as data. A lane has one.
 type unclaimed struct {
-	ports *assigned.Ports
-	lists [][]int  // by the table's number, then data and what is on any port: names as names.index has them
-	data  int      // number of the list that is data alone
-	mptcp int      // name
-	http  int      // name
+	*called
+
 	given []uint64 // frames that were named here, by names: no more is ever taken back
+}
+
+// called is what payloads are called, for all lanes.
+type called struct {
+	ports *assigned.Ports
+	lists [][]int // by the table's number, then data and what is on any port: names as names.index has them
+	data  int     // number of the list that is data alone
+	mptcp int     // name
+	http  int     // name
 }
 
 // addUnclaimed numbers the names that need no analyzer.
@@ -45,11 +51,8 @@ const (
 	nameHTTP  = "http"
 )
 
-func newUnclaimed(n *names) *unclaimed {
-	u := &unclaimed{
-		ports: assigned.New(), mptcp: n.index[nameMPTCP], http: n.index[nameHTTP],
-		given: make([]uint64, len(n.list)),
-	}
+func newCalled(n *names) *called {
+	u := &called{ports: assigned.New(), mptcp: n.index[nameMPTCP], http: n.index[nameHTTP]}
 	for _, list := range assigned.Names() {
 		var numbers []int
 		for name := range strings.FieldsSeq(list) {
@@ -67,7 +70,7 @@ func newUnclaimed(n *names) *unclaimed {
 
 // listed is the number of the list of names of a payload by its ports; sure tells
 // that any payload between these ports has it.
-func (u *unclaimed) listed(t assigned.Transport, a, b uint16, payload []byte) (n int, sure bool) {
+func (u *called) listed(t assigned.Transport, a, b uint16, payload []byte) (n int, sure bool) {
 	n, sure = u.ports.Number(t, a, b, payload)
 	switch {
 	case n != assigned.Unknown:
