@@ -65,6 +65,20 @@ func (h *healthy) count(k uint64) bool {
 // unsure reports whether there may be some of a key that were not counted.
 func (h *healthy) unsure(k uint64) bool { return h.n.Len() >= maxPairs && h.n.Get(k) == 0 }
 
+// pace counts by the second.
+type pace struct {
+	second         int64 // that is being counted
+	inSecond, peak uint64
+}
+
+func (p *pace) tick(at int64) {
+	if sec := at / second; sec != p.second {
+		p.second, p.inSecond = sec, 0
+	}
+	p.inSecond++
+	p.peak = max(p.peak, p.inSecond)
+}
+
 // portBits is the width of a port in a key.
 const portBits = 16
 

@@ -101,12 +101,11 @@ type quests struct {
 
 // stray is the segments of one target that belong to no connection.
 type stray struct {
-	host           hosts.Number
-	port           uint16
-	count          uint64
-	second         int64
-	inSecond, peak uint64
-	ev             evidence
+	host  hosts.Number
+	port  uint16
+	count uint64
+	pace
+	ev evidence
 }
 
 type probes struct {
@@ -139,11 +138,7 @@ func (p *probes) count(of *cases[stray], c *Folded) {
 	}
 	x.host, x.port = c.To, port
 	x.count++
-	if sec := c.Start / second; sec != x.second {
-		x.second, x.inSecond = sec, 0
-	}
-	x.inSecond++
-	x.peak = max(x.peak, x.inSecond)
+	x.tick(c.Start)
 	x.ev.add(&p.trail, c.First, c.Start, c.Stop)
 }
 

@@ -105,9 +105,8 @@ type flood struct {
 	port             uint16
 	begun, completed uint64
 	sources          uint32
-	second           int64 // that is being counted
-	inSecond, peak   uint64
-	ev               evidence
+	pace
+	ev evidence
 }
 
 // sweeps are the attempts by pair, or by port.
@@ -187,11 +186,7 @@ func (s *scan) flood(c *Folded, port uint16) {
 	if k := pair(at, c.From); k != 0 && f.sources < maxTracks && s.sources.Len() < maxMembers && s.sources.Add(k) {
 		f.sources++
 	}
-	if sec := c.Start / second; sec != f.second {
-		f.second, f.inSecond = sec, 0
-	}
-	f.inSecond++
-	f.peak = max(f.peak, f.inSecond)
+	f.tick(c.Start)
 	f.ev.add(&s.trail, c.First, c.Start, c.Stop)
 }
 

@@ -104,15 +104,17 @@ func (p *Packet) TransportChecksum(data []byte) Verdict {
 	default:
 		return NotVerifiable
 	}
-	s := uint64(len(b)) + uint64(p.Proto)
+	return verdict(sum(b, p.pseudoHeader()))
+}
+
+// pseudoHeader is the sum over what of the network layer a transport checksum is over
+// too (RFC 9293, 3.1; RFC 8200, 8.1).
+func (p *Packet) pseudoHeader() uint64 {
+	s := uint64(p.Payload-p.L4) + uint64(p.PayloadLen) + uint64(p.Proto)
 	if p.IPVersion == 4 {
-		s = sum(p.Key.A[12:], s)
-		s = sum(p.Key.B[12:], s)
-	} else {
-		s = sum(p.Key.A[:], s)
-		s = sum(p.Key.B[:], s)
+		return sum(p.Key.B[12:], sum(p.Key.A[12:], s))
 	}
-	return verdict(sum(b, s))
+	return sum(p.Key.B[:], sum(p.Key.A[:], s))
 }
 
 // Unfilled reports whether a wrong checksum is one that the network card of the sender
@@ -134,12 +136,6 @@ func (p *Packet) Unfilled(data []byte) bool {
 	if at+2 > len(data) {
 		return false
 	}
-	s := uint64(p.Payload-p.L4) + uint64(p.PayloadLen) + uint64(p.Proto)
-	if p.IPVersion == 4 {
-		s = sum(p.Key.B[12:], sum(p.Key.A[12:], s))
-	} else {
-		s = sum(p.Key.B[:], sum(p.Key.A[:], s))
-	}
-	have, want := binary.BigEndian.Uint16(data[at:]), folded(s)
+	have, want := binary.BigEndian.Uint16(data[at:]), folded(p.pseudoHeader())
 	return have == 0 || have == want || have == ^want
 }

@@ -3,6 +3,8 @@ package assigned
 import (
 	"bytes"
 	"encoding/binary"
+
+	"netwhy/analyze/proto/internal/ber"
 )
 
 // check is what tells a protocol from others that happen to use its port: a
@@ -142,23 +144,9 @@ func (c check) seldom(b []byte, at func(int) byte) bool {
 
 // wholeSequence reports whether b begins with a sequence of BER that ends within b.
 func wholeSequence(b []byte) bool {
-	const sequence, long = 0x30, 0x80
-	if len(b) < 2 || b[0] != sequence {
-		return false
-	}
-	at, n := 2, int(b[1])
-	if n >= long {
-		k := n - long
-		if k > 3 || len(b) < at+k {
-			return false
-		}
-		n = 0
-		for _, c := range b[at : at+k] {
-			n = n<<8 | int(c)
-		}
-		at += k
-	}
-	return n > 0 && at+n <= len(b)
+	const longestHead = 5 // tag, and a length of at most three bytes
+	v, _, ok := ber.Head(b)
+	return ok && v.Tag == ber.Sequence && v.Len > 0 && v.Size-v.Len <= longestHead && v.Size <= len(b)
 }
 
 func hexadecimal(c byte) bool {
