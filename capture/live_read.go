@@ -249,16 +249,10 @@ func (l *Live) drain() {
 // kernel took it, and nobody has it.
 func (l *Live) leave() {
 	now := time.Now().UnixNano()
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	for _, p := range l.ports {
-		if p.gone || p.owed <= 0 {
-			continue
+		if !p.gone && p.owed > 0 {
+			l.missed(p, uint64(p.owed), 0, now-int64(2*drainLimit), now)
 		}
-		left := uint64(p.owed)
-		l.info.Interfaces[p.index].DroppedKernel += left
-		l.info.Counters.DroppedKernel += left
-		l.info.lost(now-int64(2*drainLimit), now, left)
 	}
 }
 
@@ -286,9 +280,13 @@ func (l *Live) dropped(p *port) {
 	kernel, nic := p.drops()
 	since := p.asked
 	p.asked = time.Now().UnixNano()
-	if kernel == 0 && nic == 0 {
-		return
+	if kernel > 0 || nic > 0 {
+		l.missed(p, kernel, nic, since, p.asked)
 	}
+}
+
+// missed counts frames that a port lost between two times.
+func (l *Live) missed(p *port, kernel, nic uint64, from, to int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	i := &l.info.Interfaces[p.index]
@@ -296,7 +294,7 @@ func (l *Live) dropped(p *port) {
 	i.DroppedInterface += nic
 	l.info.Counters.DroppedKernel += kernel
 	l.info.Counters.DroppedInterface += nic
-	l.info.lost(since, p.asked, kernel+nic)
+	l.info.lost(from, to, kernel+nic)
 }
 
 const (
