@@ -121,12 +121,14 @@ func (p *page) protocols() []string {
 		name string
 		n    uint64
 	}
-	var all []entry
+	counts := map[string]uint64{}
 	for name, n := range p.r.Counters.Protocols {
-		switch name { // the carriers say nothing here
-		case "eth", "ip", "ipv6", "sll", "frame", "ethertype", "data":
-			continue
+		if said := spoken(name); said != "" {
+			counts[said] += n
 		}
+	}
+	all := make([]entry, 0, len(counts))
+	for name, n := range counts {
 		all = append(all, entry{name, n})
 	}
 	sort.Slice(all, func(i, j int) bool { return all[i].n > all[j].n || all[i].n == all[j].n && all[i].name < all[j].name })
