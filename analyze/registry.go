@@ -184,6 +184,7 @@ func Correlators() []correlate.Spec {
 		correlate.Scan(),
 		correlate.SearchPages(),
 		correlate.Storm(),
+		correlate.Transfers(),
 		correlate.Tunnels(),
 	}
 }

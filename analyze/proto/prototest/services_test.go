@@ -211,7 +211,7 @@ func dialogues() []dialogue {
 		{"ntp", proto.UDP, 123, "synchronized", hexes(">"+ntp(0xe3, 0, "", "", "12345678"), "<"+ntp(0x24, 2, "\x0a\x00\x00\x01", "12345678", "x")), nil, "time ok", false, ""},
 		{"ntp", proto.UDP, 123, "asked too often", hexes(">"+ntp(0xe3, 0, "", "", "12345678"), "<"+ntp(0xe4, 0, "RATE", "12345678", "x")), []finding.Code{"ntp.kiss-code"}, "time RATE", true, ""},
 		{"radius", proto.UDP, 1812, "rejected", hexes("> 01 07 0019"+noise(16)+"01 05"+h("bob"), "< 03 07 0014"+noise(16)), []finding.Code{"radius.reject"}, "access reject", true, "failed"},
-		{"tftp", proto.UDP, 69, "no such file", hexes("> 0001"+h("f\x00octet\x00"), "< 0005 0001"+h("File not found\x00")), []finding.Code{"tftp.error"}, "", false, ""},
+		{"tftp", proto.UDP, 69, "no such file", hexes("> 0001"+h("f\x00octet\x00"), "< 0005 0001"+h("File not found\x00")), []finding.Code{"tftp.error"}, "read f 1", true, ""},
 		{"syslog", proto.UDP, 514, "critical", hexes(">" + h("<2>disk is dying")), []finding.Code{"syslog.severe"}, "", false, ""},
 		{"sip", proto.UDP, 5060, "busy", []prototest.Step{
 			{Dir: up, B: []byte("INVITE sip:b@x SIP/2.0\r\nCall-ID: 1\r\nCSeq: 1 INVITE\r\nTo: <sip:b@x>\r\n\r\n")},
@@ -241,6 +241,8 @@ func dialogues() []dialogue {
 		{"snmp", proto.UDP, 161, "wrong password", hexes("> 3037020103300d020101020205dc0401040201030410300e0400020101020101040004000400301104000400a00b0201010201000201003000", "< 3052020103300d020101020205dc04010002010304153013040580000102030201010201010400040004003027040580000102030400a81c0201010201000201003011300f060a2b060106030f01010400410107", "> 3060020103300d020102020205dc04010502010304263024040580000102030201010201010405616c696365040caaaaaaaaaaaaaaaaaaaaaaaa04003024040580000102030400a019020102020100020100300e300c06082b060102010105000500", "< 3057020103300d020102020205dc040100020103041a3018040580000102030201010201010405616c696365040004003027040580000102030400a81c0201020201000201003011300f060a2b060106030f01010500410107"), []finding.Code{"snmp.rejected"}, "", false, ""},
 		{"snmp", proto.UDP, 162, "link down", hexes("> 3023 020100 0406" + h("public") + "a416 0606 2b0601040109 4004 c6336405 020102 020100 430111 3000"), []finding.Code{"snmp.trap"}, "", false, ""},
 		{"snmp", proto.UDP, 161, "error", hexes("> 3019 020100 0406"+h("public")+"a00c 020105 020100 020100 3001 05", "< 3019 020100 0406"+h("public")+"a20c 020105 020105 020100 3001 05"), []finding.Code{"snmp.error"}, "get genErr", true, ""},
+		{"snmp", proto.UDP, 161, "no such instance", hexes("> 3029 020101 0406"+h("public")+"a01c 020105 020100 020100 3011 300f 060b 2b060102010202010288370500",
+			"< 3029 020101 0406"+h("public")+"a21c 020105 020100 020100 3011 300f 060b 2b060102010202010288378100"), []finding.Code{"snmp.no-such-object"}, "get noSuchInstance", false, ""},
 	}
 }
 

@@ -21,6 +21,7 @@ const (
 	Trap     finding.Code = "snmp.trap"
 	Rejected finding.Code = "snmp.rejected"
 	Guessing finding.Code = "snmp.communities"
+	NoSuch   finding.Code = "snmp.no-such-object"
 )
 
 // Spec declares the analyzer.
@@ -37,6 +38,15 @@ func Spec() proto.Spec {
 				Metrics: []finding.Metric{
 					{Name: "status", Text: true, Doc: "name of the status"},
 					{Name: "errors", Merge: finding.Sum, Doc: "such answers"},
+				},
+			},
+			{
+				Code: NoSuch, Severity: finding.Info,
+				Doc: "An agent answered that it does not have an object, or no instance of it (RFC 3416, 4.2.1). The end of what it has (endOfMibView) ends a walk and is not told.",
+				Metrics: []finding.Metric{
+					{Name: "kind", Text: true, Doc: "noSuchObject or noSuchInstance"},
+					{Name: "object", Text: true, Doc: "the first of them, as numbers"},
+					{Name: "objects", Merge: finding.Sum, Doc: "values that are not there"},
 				},
 			},
 			{
@@ -91,6 +101,7 @@ type message struct {
 	name    []byte // community, or user of version 3
 	refused byte   // counter of the security model that a report names (RFC 3414, 5)
 	generic int64  // trap of version 1
+	values  []byte // of an answer: names and values
 }
 
 // parse reads as far as the error status; datagrams that were cut are read too.
@@ -135,8 +146,13 @@ func parse(b []byte) (m message, ok bool) {
 	if !ok {
 		return m, false
 	}
-	status, _, ok := ber.Want(rest, ber.Integer)
+	status, rest, ok := ber.Want(rest, ber.Integer)
 	m.id, m.status = ber.Uint(id), ber.Int(status)
+	if m.pdu == response && m.status == 0 {
+		if _, rest, whole := ber.Want(rest, ber.Integer); whole { // index of the error
+			m.values, _, _ = ber.Want(rest, ber.Sequence)
+		}
+	}
 	return m, ok
 }
 
@@ -173,7 +189,7 @@ func (m *message) secured(b []byte) {
 // genericTrap reads the kind of a trap (RFC 1157, 4.1.6), -1 where it cannot.
 func genericTrap(b []byte) int64 {
 	const networkAddress = 0x40
-	_, b, ok := ber.Want(b, 6) // enterprise
+	_, b, ok := ber.Want(b, objectID) // enterprise
 	if !ok {
 		return -1
 	}
@@ -250,7 +266,12 @@ func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 			s.Report(Rejected, finding.Text(reason), finding.Text(ask.Clip(m.name)), finding.Num(1))
 		}
 	case response, report:
-		if _, _, ok := a.book.Answer(s, m.id, status(m.status), m.status != 0 && m.status != noSuchName, len(b)); ok {
+		missing := a.missing(s, m.values)
+		result := status(m.status)
+		if missing != "" {
+			result = missing
+		}
+		if _, _, ok := a.book.Answer(s, m.id, result, m.status != 0 && m.status != noSuchName, len(b)); ok {
 			a.answered++
 		}
 		if m.status != 0 && m.pdu == response {
@@ -264,6 +285,63 @@ func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 		s.Report(Trap, finding.Num(1), finding.Text(kind))
 	}
 	return len(b), nil
+}
+
+// missing tells of values that the agent does not have, and returns the kind of the
+// first; empty: all are there.
+func (*analyzer) missing(s *proto.Scope, values []byte) (kind string) {
+	const (
+		noSuchObject, noSuchInstance = 0x80, 0x81
+		most                         = 256 // values of one answer that are looked at
+	)
+	for range most {
+		pair, rest, ok := ber.Want(values, ber.Sequence)
+		if !ok {
+			break
+		}
+		values = rest
+		name, rest, ok := ber.Want(pair, objectID)
+		if !ok {
+			continue
+		}
+		v, _, ok := ber.Head(rest)
+		if !ok || v.Tag != noSuchObject && v.Tag != noSuchInstance {
+			continue
+		}
+		what := "noSuchObject"
+		if v.Tag == noSuchInstance {
+			what = "noSuchInstance"
+		}
+		if kind == "" {
+			kind = what
+		}
+		s.Report(NoSuch, finding.Text(what), finding.Text(dotted(name)), finding.Num(1))
+	}
+	return kind
+}
+
+const objectID = 6
+
+// dotted writes an object's name as numbers (X.690, 8.19), as far as 32 of them.
+func dotted(name []byte) string {
+	var out []byte
+	n, most := uint64(0), 32
+	for _, c := range name {
+		if n = n<<7 | uint64(c&0x7f); c&0x80 != 0 {
+			continue
+		}
+		if out == nil {
+			first := min(n/40, 2)
+			out = strconv.AppendUint(out, first, 10)
+			n -= 40 * first
+		}
+		out = strconv.AppendUint(append(out, '.'), n, 10)
+		n = 0
+		if most--; most == 0 {
+			return string(out) + "..."
+		}
+	}
+	return string(out)
 }
 
 const (

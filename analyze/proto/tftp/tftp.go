@@ -1,11 +1,13 @@
-// Package tftp reads the Trivial File Transfer Protocol (RFC 1350): errors, and
-// requests without answer. Data come from a port of the server's choice, in
-// another conversation.
+// Package tftp reads the Trivial File Transfer Protocol (RFC 1350): errors and
+// requests. Data come from a port of the server's choice, in another conversation:
+// whether a request has an answer is judged across conversations.
 package tftp
 
 import (
 	"bytes"
 	"encoding/binary"
+	"net/netip"
+	"strconv"
 	"strings"
 
 	"netwhy/analyze/finding"
@@ -17,13 +19,21 @@ import (
 // Error is reported for an error message.
 const Error finding.Code = "tftp.error"
 
+// Request is published for each request to read or write a file, and once for the
+// first answer to it if that came from the port that was asked.
+type Request struct {
+	Client, Server netip.AddrPort
+	File           string // hostile
+	Answered       bool
+}
+
 // Spec declares the analyzer.
 func Spec() proto.Spec {
 	return proto.Spec{
 		Name: "tftp", Doc: "Trivial File Transfer Protocol, RFC 1350",
 		Carrier: proto.UDP, Ports: []uint16{69},
 		Probe: probe,
-		New:   func() proto.Analyzer { return analyzer{} },
+		New:   func() proto.Analyzer { return &analyzer{book: ask.Book{Protocol: "tftp"}} },
 		Codes: []finding.Def{{
 			Code: Error, Severity: finding.Notice,
 			Doc: "One end ended a transfer with an error (RFC 1350, 5), such as file not found or access violation.",
@@ -73,17 +83,17 @@ func printable(b []byte) bool {
 	return true
 }
 
-type analyzer struct{}
+type analyzer struct{ book ask.Book }
 
 // Data takes one message.
-func (analyzer) Data(s *proto.Scope, _ flow.Dir, b []byte) (int, error) {
+func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 	if len(b) < 4 || s.Duplicate() {
 		return len(b), nil
 	}
-	switch binary.BigEndian.Uint16(b) {
+	op, code := binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:])
+	switch op {
 	case read, write:
-		name, _, _ := bytes.Cut(b[2:], []byte{0})
-		s.Attr("tftp.file", ask.Clip(name))
+		a.request(s, op, b)
 	case data:
 		if len(b) > 4 {
 			s.Carries("data")
@@ -91,15 +101,34 @@ func (analyzer) Data(s *proto.Scope, _ flow.Dir, b []byte) (int, error) {
 	case failure:
 		words, _, _ := bytes.Cut(b[4:], []byte{0})
 		const optionRefused = 8 // the client may stop so after it has the size (RFC 2347)
-		if code := binary.BigEndian.Uint16(b[2:]); code != optionRefused {
+		if code != optionRefused {
 			s.Report(Error, finding.Num(code), finding.Text(ask.Clip(words)), finding.Num(1))
 		}
+	}
+	if dir == flow.ToClient && a.book.Open() > 0 {
+		result := "ok"
+		if op == failure {
+			result = strconv.Itoa(int(code))
+		}
+		a.book.Answer(s, 0, result, op == failure, len(b))
+		s.Publish(&Request{Client: s.Client(), Server: s.Server(), Answered: true})
 	}
 	return len(b), nil
 }
 
-// Gap does nothing: there is no stream.
-func (analyzer) Gap(*proto.Scope, flow.Dir, int) error { return nil }
+func (a *analyzer) request(s *proto.Scope, op uint16, b []byte) {
+	name, _, _ := bytes.Cut(b[2:], []byte{0})
+	file, verb := ask.Clip(name), "read "
+	if op == write {
+		verb = "write "
+	}
+	s.Attr("tftp.file", file)
+	a.book.Ask(s, 0, verb+file, len(b))
+	s.Publish(&Request{Client: s.Client(), Server: s.Server(), File: file})
+}
 
-// End does nothing: what is said is said.
-func (analyzer) End(*proto.Scope, proto.End) {}
+// Gap does nothing: there is no stream.
+func (*analyzer) Gap(*proto.Scope, flow.Dir, int) error { return nil }
+
+// End does nothing: an answer may have come in another conversation.
+func (*analyzer) End(*proto.Scope, proto.End) {}
