@@ -1,17 +1,21 @@
 // Package bfd reads Bidirectional Forwarding Detection (RFC 5880, RFC 5881): when
-// a session goes down, and why.
+// a session goes down, and why, and sessions that never come up.
 package bfd
 
 import (
 	"encoding/binary"
+	"net/netip"
 
 	"netwhy/analyze/finding"
 	"netwhy/analyze/flow"
 	"netwhy/analyze/proto"
 )
 
-// Down is reported when a system tells that its session went down.
-const Down finding.Code = "bfd.down"
+// Codes of findings.
+const (
+	Down    finding.Code = "bfd.down"
+	NeverUp finding.Code = "bfd.never-up"
+)
 
 // Spec declares the analyzer.
 func Spec() proto.Spec {
@@ -35,6 +39,15 @@ func Spec() proto.Spec {
 				{Name: "up_seconds", Merge: finding.Min, Doc: "how long it was seen up before; 0: not seen"},
 				{Name: "times", Merge: finding.Sum, Doc: "times that it went down"},
 			},
+		}, {
+			Code: NeverUp, Severity: finding.Notice,
+			Doc: "A system asked for a session for five seconds or more and never had it: it stayed in Down or Init (RFC 5880, 6.2), though three messages are enough to come up. Packets of the two directions belong to two conversations.",
+			Metrics: []finding.Metric{
+				{Name: "state", Text: true, Doc: "Down or Init, at last"},
+				{Name: "hears", Merge: finding.Max, Doc: "1 when it hears the other end, 0 when it knows nothing of it"},
+				{Name: "packets", Merge: finding.Sum, Doc: "packets that it sent"},
+				{Name: "waited_seconds", Merge: finding.Max, Doc: "from the first to the last of them"},
+			},
 		}},
 	}
 }
@@ -42,7 +55,11 @@ func Spec() proto.Spec {
 const (
 	headLen = 24
 	// States (RFC 5880, 4.1).
-	adminDown, down, up = 0, 1, 3
+	adminDown, down, starting, up = 0, 1, 2, 3
+	// A session that is not up sends once a second at most (RFC 5880, 6.8.3), and comes
+	// up with the third message: after five, five seconds long, it does not.
+	tries    = 5
+	patience = 5_000_000_000
 )
 
 type analyzer struct {
@@ -50,11 +67,14 @@ type analyzer struct {
 }
 
 type sender struct {
-	state byte
-	known bool
-	since int64
-	disc  uint32
-	diag  byte
+	state   byte
+	known   bool
+	hears   bool // it told the other's discriminator
+	settled bool // it was up, off on purpose, or told why it is down
+	since   int64
+	disc    uint32
+	diag    byte
+	asking  finding.Evidence // packets in Down and Init
 }
 
 // Data takes one control packet.
@@ -82,6 +102,11 @@ func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 		x.since = s.Now()
 	}
 	x.known, x.state, x.disc, x.diag = true, state, disc, diag
+	x.settled = x.settled || fell || state == up || state == adminDown
+	if !x.settled {
+		x.hears = binary.BigEndian.Uint32(b[8:]) != 0
+		x.asking.Add(s.Frame(), s.Now())
+	}
 	return len(b), nil
 }
 
@@ -99,5 +124,22 @@ func reason(diag byte) string {
 // Gap does nothing: there is no stream.
 func (*analyzer) Gap(*proto.Scope, flow.Dir, int) error { return nil }
 
-// End does nothing: what is said is said.
-func (*analyzer) End(*proto.Scope, proto.End) {}
+// End tells of who never came up.
+func (a *analyzer) End(s *proto.Scope, _ proto.End) {
+	for i := range a.states {
+		x := &a.states[i]
+		waited := x.asking.End - x.asking.Start
+		if x.settled || x.asking.Count < tries || waited < patience {
+			continue
+		}
+		state, hears := "Down", 0
+		if x.state == starting {
+			state = "Init"
+		}
+		if x.hears {
+			hears = 1
+		}
+		s.ReportEvidence(netip.Addr{}, NeverUp, x.asking, finding.Text(state), finding.Num(hears), finding.Num(x.asking.Count),
+			finding.Num(float64(waited)/1e9))
+	}
+}

@@ -1,5 +1,6 @@
 // Package eigrp reads the Enhanced Interior Gateway Routing Protocol (RFC 7868):
-// goodbyes, metric weights that differ, and routes that a router has lost.
+// goodbyes, metric weights and autonomous systems that differ, and routes that a
+// router has lost.
 package eigrp
 
 import (
@@ -17,6 +18,7 @@ const (
 	Goodbye  finding.Code = "eigrp.goodbye"
 	Mismatch finding.Code = "eigrp.k-mismatch"
 	Lost     finding.Code = "eigrp.route-lost"
+	OtherAS  finding.Code = "eigrp.as-mismatch"
 )
 
 // Spec declares the analyzer.
@@ -32,7 +34,7 @@ func Spec() proto.Spec {
 			}
 			return proto.No
 		},
-		New: func() proto.Analyzer { return &analyzer{weights: map[uint16]weight{}} },
+		New: func() proto.Analyzer { return &analyzer{weights: map[uint16]weight{}, heard: map[speaker]*greetings{}} },
 		Codes: []finding.Def{
 			{
 				Code: Goodbye, Severity: finding.Notice,
@@ -47,6 +49,16 @@ func Spec() proto.Spec {
 					{Name: "weights", Text: true, Doc: "its K1 to K6"},
 					{Name: "other", Text: true, Doc: "another router"},
 					{Name: "other_weights", Text: true, Doc: "the other's"},
+				},
+			},
+			{
+				Code: OtherAS, Severity: finding.Notice,
+				Doc: "A router greets in an autonomous system that no other router of its link is in, while its neighbour there greets in another one: they pass over each other's hellos (RFC 7868, 5.3.2). Told after three hellos of both, which is the time for which a neighbour is held. The finding's host is the router.",
+				Metrics: []finding.Metric{
+					router, as,
+					{Name: "other", Text: true, Doc: "its neighbour"},
+					{Name: "other_as", Doc: "autonomous system of the neighbour"},
+					{Name: "hellos", Merge: finding.Sum, Doc: "hellos of the router"},
 				},
 			},
 			{
@@ -72,7 +84,10 @@ type weight struct {
 	from netip.Addr
 }
 
-type analyzer struct{ weights map[uint16]weight }
+type analyzer struct {
+	weights map[uint16]weight
+	heard   map[speaker]*greetings
+}
 
 // Data takes one packet.
 func (a *analyzer) Data(s *proto.Scope, _ flow.Dir, b []byte) (int, error) {
@@ -81,6 +96,9 @@ func (a *analyzer) Data(s *proto.Scope, _ flow.Dir, b []byte) (int, error) {
 	}
 	from := flow.Addr(s.Packet().Src())
 	as := binary.BigEndian.Uint16(b[18:])
+	if b[1] == hello {
+		a.greets(s, from, as)
+	}
 	for t := b[headLen:]; len(t) >= 4; {
 		n := int(binary.BigEndian.Uint16(t[2:]))
 		if n < 4 || n > len(t) {
@@ -162,5 +180,5 @@ func lostRoute(kind uint16, v []byte) (route string, lost bool) {
 // Gap does nothing: there is no stream.
 func (*analyzer) Gap(*proto.Scope, flow.Dir, int) error { return nil }
 
-// End does nothing: what is said is said.
-func (*analyzer) End(*proto.Scope, proto.End) {}
+// End tells of routers that are alone in their autonomous system.
+func (a *analyzer) End(s *proto.Scope, _ proto.End) { a.alone(s) }

@@ -71,6 +71,9 @@ func linkCases() map[string]struct {
 	eigrp := func(op, route string) []byte {
 		return ipv4(1, 88, "e000000a", unhex("02"+op+"0000 00000000 00000001 00000000 00000001"+route))
 	}
+	greet := func(from byte, as string) []byte {
+		return ipv4(from, 88, "e000000a", unhex("02050000 00000000 00000000 00000000 0000"+as+"0001000c 010001000000000f"))
+	}
 	const lost = "0102001c 00000000 ffffffff 00000a00 0005dc 00 ff 01 0000 18 c0a804"
 	ping := func(to byte) []byte { return ipv4(9, 1, fmt.Sprintf("0a0101%02x", to), unhex("0800 0000 0007 0001")) }
 	var sweep [][]byte
@@ -99,12 +102,20 @@ func linkCases() map[string]struct {
 		"OSPF with one password":            {[][]byte{hello(1, "01010101", "0001 6c656d6f6e000000"), hello(2, "02020202", "0001 6c656d6f6e000000")}, nil},
 		"EIGRP without a way":               {[][]byte{eigrp("03", lost), eigrp("01", lost)}, []string{"eigrp.route-lost"}},
 		"EIGRP with poisoned reverse":       {[][]byte{eigrp("01", lost), eigrp("01", lost)}, nil},
-		"pings of a whole network":          {sweep, []string{"icmp.sweep"}},
-		"PPPoE without an offer":            {[][]byte{padi, padi, padi}, []string{"pppoe.no-offer"}},
-		"PPPoE with a late offer":           {[][]byte{padi, padi, padi, pado}, nil},
-		"PPP that is refused each time":     {[][]byte{lcp(1, "04", "0304c023"), lcp(1, "04", "0304c023"), lcp(1, "04", "0304c023")}, []string{"ppp.lcp-failed"}},
-		"IGMP querier that takes over":      {[][]byte{query(1), query(1), query(1), query(2), query(2), query(2)}, nil},
-		"IGMP with two queriers":            {[][]byte{query(1), query(2), query(1), query(2), query(1), query(2), query(1)}, []string{"igmp.several-queriers"}},
+		"EIGRP in two systems": {
+			[][]byte{greet(1, "0064"), greet(2, "00c8"), greet(1, "0064"), greet(2, "00c8"), greet(1, "0064"), greet(2, "00c8")},
+			[]string{"eigrp.as-mismatch"},
+		},
+		"EIGRP in two systems, one of them common": {
+			[][]byte{greet(1, "0064"), greet(1, "00c8"), greet(2, "00c8"), greet(1, "0064"), greet(1, "00c8"), greet(2, "00c8"), greet(1, "0064"), greet(1, "00c8"), greet(2, "00c8")},
+			nil,
+		},
+		"pings of a whole network":      {sweep, []string{"icmp.sweep"}},
+		"PPPoE without an offer":        {[][]byte{padi, padi, padi}, []string{"pppoe.no-offer"}},
+		"PPPoE with a late offer":       {[][]byte{padi, padi, padi, pado}, nil},
+		"PPP that is refused each time": {[][]byte{lcp(1, "04", "0304c023"), lcp(1, "04", "0304c023"), lcp(1, "04", "0304c023")}, []string{"ppp.lcp-failed"}},
+		"IGMP querier that takes over":  {[][]byte{query(1), query(1), query(1), query(2), query(2), query(2)}, nil},
+		"IGMP with two queriers":        {[][]byte{query(1), query(2), query(1), query(2), query(1), query(2), query(1)}, []string{"igmp.several-queriers"}},
 	}
 }
 

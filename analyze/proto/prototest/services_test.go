@@ -98,7 +98,16 @@ func ssh(typ byte, n int) string { // a packet of the key exchange
 
 func noise(n int) string { return strings.Repeat("a5", n) }
 
+// slow spaces steps out.
+func slow(by time.Duration, steps []prototest.Step) []prototest.Step {
+	for i := range steps {
+		steps[i].At = time.Duration(i) * by
+	}
+	return steps
+}
+
 const (
+	bfdDown = "> 20 40 03 18 00000001 00000000 000f4240 000f4240 00000000"
 	pgStart = "\x00\x03\x00\x00user\x00bob\x00database\x00shop\x00\x00"
 	myHello = "\x0a8.0.36\x00\x01\x00\x00\x00abcdefgh\x00\xff\xf7\x08\x02\x00"
 	myLogin = "\x85\xa6\x03\x00\x00\x00\x00\x01\x08\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00bob\x00\x00"
@@ -235,6 +244,8 @@ func dialogues() []dialogue {
 		{"wg", proto.UDP, 51820, "no answer", hexes("> 01000000 00000001"+noise(140), "> 01000000 00000002"+noise(140)), []finding.Code{"wg.no-answer"}, "", false, ""},
 		{"isakmp", proto.UDP, 500, "no proposal chosen", hexes("> 0102030405060708 0000000000000000 21 20 22 08 00000000 00000020 00000004", "< 0102030405060708 1112131415161718 29 20 22 20 00000000 00000024 00000008 0000000e"), []finding.Code{"isakmp.refused"}, "exchange ok", false, ""},
 		{"udpencap", proto.UDP, 4500, "no proposal chosen, then ESP", hexes("> 00000000 0102030405060708 0000000000000000 21 20 22 08 00000000 00000020 00000004", "< 00000000 0102030405060708 1112131415161718 29 20 22 20 00000000 00000024 00000008 0000000e", "> ff", "> 01020304 00000001 "+noise(16)), []finding.Code{"isakmp.refused"}, "exchange ok", false, ""},
+		{"bfd", proto.UDP, 3784, "comes up late", slow(2000*ms, hexes(bfdDown, bfdDown, bfdDown, bfdDown, bfdDown, "> 20 c0 03 18 00000001 00000002 000f4240 000f4240 00000000")), nil, "", false, ""},
+		{"bfd", proto.UDP, 3784, "never comes up", slow(2000*ms, hexes(bfdDown, bfdDown, bfdDown, bfdDown, bfdDown)), []finding.Code{"bfd.never-up"}, "", false, ""},
 		{"bfd", proto.UDP, 3784, "down", hexes("> 20 c0 03 18 00000001 00000002 000f4240 000f4240 00000000", "> 21 40 03 18 00000001 00000002 000f4240 000f4240 00000000"), []finding.Code{"bfd.down"}, "", false, ""},
 		{"rip", proto.UDP, 520, "withdrawn", hexes("> 0202 0000 0002 0000 c0a80200 ffffff00 00000000 00000002", "> 0202 0000 0002 0000 c0a80200 ffffff00 00000000 00000010"), []finding.Code{"rip.unreachable"}, "", false, ""},
 		{"hsrp", proto.UDP, 1985, "takeover", hexes("> 00 00 08 03 0a 64 01 00"+h("cisco\x00\x00\x00")+"c0a80001", "> 00 00 10 03 0a 64 01 00"+h("cisco\x00\x00\x00")+"c0a80001"), []finding.Code{"hsrp.takeover"}, "", false, ""},
