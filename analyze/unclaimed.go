@@ -153,6 +153,7 @@ func (l *lane) nameSegment(slot uint32, c *conversation, payload []byte, m tcp.M
 		l.giveOne(int(decode.Data))
 		return
 	}
+	l.cutCodes(payload, m)
 	if l.claimed(c) {
 		if m&tcp.FastRetransmission != 0 || m&tcp.SpuriousRetransmission != 0 && int(l.pkt.PayloadLen) > len(payload) {
 			l.readAgain(slot, c, payload)
@@ -195,6 +196,7 @@ func isHTTP(b []byte) bool {
 
 // nameDatagram does so for a datagram.
 func (l *lane) nameDatagram(c *conversation) {
+	l.unreadCode(c)
 	if l.claimed(c) {
 		return
 	}

@@ -212,11 +212,11 @@ func (d *decoder) gtpu(off int) bool {
 		return false
 	}
 	n := int(d.u16(off + 2))
-	if off+8+n > d.wire {
+	if off+8+n > d.wire && d.b[off+1] != gpdu {
 		return false
 	}
 	d.p.Protos.Add(GTP)
-	if d.b[off+1] != gpdu {
+	if d.b[off+1] != gpdu { // one that ends early (a first fragment that was cut) is read all the same
 		return true
 	}
 	d.p.TunnelID = d.u32(off + 4)

@@ -176,10 +176,8 @@ func (a *analyzer) message(s *proto.Scope, dir flow.Dir, b []byte, began int64, 
 		s.Malformed(string(m.bad))
 		return
 	}
-	if m.response() {
-		if counted(s) {
-			s.Count(proto.DNSRcode, rcodeKey(m.flags&15))
-		}
+	if m.response() && a.counted(s) {
+		s.Count(proto.DNSRcode, rcodeKey(m.flags&15))
 	}
 	if m.bad != "" && !snapped(s, len(b)) {
 		s.Malformed(string(m.bad))
@@ -203,11 +201,11 @@ func (a *analyzer) message(s *proto.Scope, dir flow.Dir, b []byte, began int64, 
 func facts(s *proto.Scope, resolver netip.AddrPort) {
 	switch resolver.Port() {
 	case portMDNS:
-		s.App("mdns")
+		s.App(nameMDNS)
 	case portLLMNR:
-		s.App("llmnr")
+		s.App(nameLLMNR)
 	default:
-		s.App("dns")
+		s.App(nameDNS)
 	}
 }
 
@@ -365,7 +363,7 @@ func (*analyzer) forget(s *proto.Scope, q *query, now int64) {
 	at.At, at.FrameNo = q.last, q.lastSent
 	at.Report(NoAnswer, finding.Text(q.name()), finding.Text(q.typeName()), finding.Num(q.times), seconds(waited))
 	at.Exchange(&conn.Exchange{
-		Protocol: "dns", Label: q.label, Failed: true,
+		Protocol: nameDNS, Label: q.label, Failed: true,
 		ReqStart: q.first, ReqEnd: q.first, ReqFrame: q.frame, ReqLast: q.frame, ReqBytes: uint64(q.bytes),
 	})
 }
@@ -401,12 +399,15 @@ func isMulticast(a, b netip.AddrPort) bool {
 		a.Addr().IsMulticast() || b.Addr().IsMulticast()
 }
 
-// counted reports whether tshark takes the conversation for DNS: by port only.
-func counted(s *proto.Scope) bool {
-	return wellKnown(s.Client().Port()) || wellKnown(s.Server().Port())
+// counted reports whether tshark takes the message for DNS: by port only. What a cut
+// segment has it reads by itself: CodesOfCut.
+func (a *analyzer) counted(s *proto.Scope) bool {
+	if a.stream == nil {
+		return OnPort(s.Client().Port(), s.Server().Port())
+	}
+	p := s.Packet()
+	return OnStreamPort(s.Client().Port(), s.Server().Port()) && (p == nil || p.PayloadLen <= p.End-p.Payload)
 }
-
-func wellKnown(port uint16) bool { return port == portDNS || port == portMDNS || port == portLLMNR }
 
 // snapped reports whether the frame was cut at capture: what is missing then is
 // not the sender's fault.

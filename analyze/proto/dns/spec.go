@@ -15,6 +15,13 @@ const (
 	portLLMNR = 5355 // RFC 4795
 )
 
+// Names of the protocol by port, as in Wireshark.
+const (
+	nameDNS   = "dns"
+	nameMDNS  = "mdns"
+	nameLLMNR = "llmnr"
+)
+
 // Codes of findings.
 const (
 	NXDomain         finding.Code = "dns.nxdomain"
@@ -32,19 +39,19 @@ const (
 
 // Spec declares DNS over UDP, and the codes of all the carriers.
 func Spec() proto.Spec {
-	s := datagrams("dns", "DNS over UDP (RFC 1035, 6891)", portDNS)
+	s := datagrams(nameDNS, "DNS over UDP (RFC 1035, 6891)", portDNS)
 	s.Codes = codes()
 	return s
 }
 
 // MDNS is the same on its own port; Wireshark counts it apart.
 func MDNS() proto.Spec {
-	return onOwnPort(datagrams("mdns", "multicast DNS (RFC 6762)", portMDNS))
+	return onOwnPort(datagrams(nameMDNS, "multicast DNS (RFC 6762)", portMDNS))
 }
 
 // LLMNR is the same on its own port; Wireshark counts it apart.
 func LLMNR() proto.Spec {
-	return onOwnPort(datagrams("llmnr", "link-local multicast name resolution (RFC 4795)", portLLMNR))
+	return onOwnPort(datagrams(nameLLMNR, "link-local multicast name resolution (RFC 4795)", portLLMNR))
 }
 
 // onOwnPort makes a probe sure of nothing: what looks like DNS on a foreign port
@@ -60,12 +67,11 @@ func datagrams(name, doc string, port uint16) proto.Spec {
 		Probe: probeDatagram,
 		New:   func() proto.Analyzer { return &analyzer{} },
 		Quoted: func(s *proto.Scope, b []byte) {
-			if len(b) < headerLen {
-				return
+			if key, ok := Code(b); ok {
+				s.Count(proto.DNSRcode, key)
 			}
-			s.Carries(name)
-			if b[2]&0x80 != 0 {
-				s.Count(proto.DNSRcode, rcodeKey(uint16(b[3]&15)))
+			if len(b) >= headerLen {
+				s.Carries(name)
 			}
 		},
 	}
@@ -74,7 +80,7 @@ func datagrams(name, doc string, port uint16) proto.Spec {
 // TCP is DNS with two bytes of length before each message.
 func TCP() proto.Spec {
 	return proto.Spec{
-		Name: "dns", Doc: "DNS over TCP (RFC 1035, 4.2.2; RFC 7766)",
+		Name: nameDNS, Doc: "DNS over TCP (RFC 1035, 4.2.2; RFC 7766)",
 		Carrier: proto.TCP, Ports: []uint16{portDNS},
 		Probe: probeStream,
 		New:   func() proto.Analyzer { return &analyzer{stream: &stream{}} },
