@@ -961,6 +961,7 @@ func (d *delivery) Deliver(conv uint32, s *tcp.Segment, b []byte) {
 	c := l.table.at(conv)
 	l.scope.Overdue = l.reading && stale(l.seg.Marks)
 	l.scope.Stale = l.scope.Overdue && s.Frame == l.seg.Frame
+	l.scope.Vain = l.scope.Stale && l.seg.Marks.Has(tcp.Again)
 	switch {
 	case c.flags&deaf != 0:
 	case l.watching.pressed:

@@ -75,6 +75,7 @@ type Scope struct {
 	Copy       bool           // Duplicate
 	Stale      bool           // Late
 	Overdue    bool           // Belated
+	Vain       bool           // Resent
 	Out        Sink
 
 	exchange conn.Exchange   // at hand: so that those who hand one over allocate none
@@ -121,6 +122,10 @@ func (s *Scope) Late() bool { return s.Stale }
 // Belated reports that such a segment completes what comes now: it may have been
 // waiting for that.
 func (s *Scope) Belated() bool { return s.Overdue }
+
+// Resent reports that such a segment was sent again, but not fast: Wireshark joins what
+// came out of order to a message that waits for it, and drops this.
+func (s *Scope) Resent() bool { return s.Vain }
 
 // Began is the time and frame of the first byte at hand (b[0] of Data): with
 // Now it bounds a message that came in several segments.

@@ -176,7 +176,7 @@ func (a *analyzer) message(s *proto.Scope, dir flow.Dir, b []byte, began int64, 
 		s.Malformed(string(m.bad))
 		return
 	}
-	if m.response() && a.counted(s) {
+	if m.response() && a.counted(s, &m.message, len(b)) {
 		s.Count(proto.DNSRcode, rcodeKey(m.flags&15))
 	}
 	if m.bad != "" && !snapped(s, len(b)) {
@@ -399,14 +399,17 @@ func isMulticast(a, b netip.AddrPort) bool {
 		a.Addr().IsMulticast() || b.Addr().IsMulticast()
 }
 
-// counted reports whether tshark takes the message for DNS: by port only. What a cut
-// segment has it reads by itself: CodesOfCut.
-func (a *analyzer) counted(s *proto.Scope) bool {
-	if a.stream == nil {
-		return OnPort(s.Client().Port(), s.Server().Port())
-	}
+// counted reports whether tshark takes the message for DNS: by port, and a datagram
+// on another by its header. What a cut segment has it reads by itself: CodesOfCut.
+func (a *analyzer) counted(s *proto.Scope, m *message, n int) bool {
 	p := s.Packet()
-	return OnStreamPort(s.Client().Port(), s.Server().Port()) && (p == nil || p.PayloadLen <= p.End-p.Payload)
+	if a.stream != nil {
+		return OnStreamPort(s.Client().Port(), s.Server().Port()) && (p == nil || p.PayloadLen <= p.End-p.Payload)
+	}
+	if p != nil {
+		n = int(p.PayloadLen)
+	}
+	return OnPort(s.Client().Port(), s.Server().Port()) || n > headerLen && m.guessed()
 }
 
 // snapped reports whether the frame was cut at capture: what is missing then is

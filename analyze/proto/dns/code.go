@@ -47,3 +47,10 @@ func CodesOfCut(b []byte, tell func(key string)) {
 		b = b[min(n, len(b)):]
 	}
 }
+
+// guessed reports whether tshark takes an answer at a foreign port for DNS: a plain
+// one to at most one question, with a number of records that it finds likely.
+func (m *message) guessed() bool {
+	const answers, others = 100, 10
+	return m.opcode() == opQuery && m.qd <= 1 && m.an <= answers && m.ns <= others && m.ar <= others
+}

@@ -114,6 +114,7 @@ func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 	if h.sync != synced {
 		h.segment(s, dir, b, a.began)
 	}
+	h.muted = h.muted || h.phase != atHead && s.Resent()
 	if cut(s) { // tshark waits for no rest then
 		s.Carries(name)
 		if h.phase != atHead {
