@@ -28,6 +28,7 @@ import (
 	"netwhy/analyze/proto/isakmp"
 	"netwhy/analyze/proto/kafka"
 	"netwhy/analyze/proto/kerberos"
+	"netwhy/analyze/proto/l2tp"
 	"netwhy/analyze/proto/lacp"
 	"netwhy/analyze/proto/ldap"
 	"netwhy/analyze/proto/lldp"
@@ -108,6 +109,7 @@ func Protocols() []proto.Spec {
 		kafka.Spec(),
 		kerberos.Spec(),
 		kerberos.TCP(),
+		l2tp.Spec(),
 		lacp.Spec(),
 		ldap.Spec(),
 		lldp.Spec(),
