@@ -1,6 +1,6 @@
-// Package kafka reads the heads of Apache Kafka's protocol (kafka.apache.org,
-// "Protocol"): how long requests take. Bodies differ by version, and few say
-// what failed at a fixed place; those of logins do.
+// Package kafka reads Apache Kafka's protocol (kafka.apache.org, "Protocol"): how long
+// requests take, and what brokers answer that they cannot or will not do. Where the
+// error code of an answer stands depends on the version that was asked for.
 package kafka
 
 import (
@@ -14,8 +14,11 @@ import (
 	"netwhy/analyze/proto/internal/frames"
 )
 
-// Error is reported for an answer to a login or version request that says no.
-const Error finding.Code = "kafka.error"
+// Codes of findings.
+const (
+	Error  finding.Code = "kafka.error"
+	Failed finding.Code = "kafka.request-failed"
+)
 
 // Spec declares the analyzer.
 func Spec() proto.Spec {
@@ -32,15 +35,25 @@ func Spec() proto.Spec {
 				{Name: "code", Doc: "error code"},
 				{Name: "errors", Merge: finding.Sum, Doc: "such answers"},
 			},
+		}, {
+			Code: Failed, Severity: finding.Info,
+			Doc: "The broker answered a request with an error (kafka.apache.org, \"Protocol\", error codes). access says that rights are missing, moved that another broker has to be asked, unable that the broker cannot serve for now. What belongs to the normal course of consumers, as a group that rebalances, is not told.",
+			Metrics: []finding.Metric{
+				{Name: "request", Text: true, Doc: "what was asked"},
+				{Name: "code", Doc: "error code"},
+				{Name: "name", Text: true, Doc: "its name"},
+				{Name: "topic", Text: true, Doc: "the topic; empty: of none, or a number"},
+				{Name: "errors", Merge: finding.Sum, Doc: "answers with an error"},
+				{Name: "answers", Merge: finding.Max, Doc: "all answers of the conversation so far"},
+				{Name: "access", Merge: finding.Max, Doc: "1 when access is refused"},
+				{Name: "moved", Merge: finding.Max, Doc: "1 when another broker has to be asked"},
+				{Name: "unable", Merge: finding.Max, Doc: "1 when the broker cannot serve"},
+			},
 		}},
 	}
 }
 
-const (
-	longest                              = 1 << 28
-	saslHandshake, apiVersions, saslAuth = 17, 18, 36
-	unsupportedVersion                   = 35
-)
+const longest = 1 << 28
 
 // probe wants a request of a known kind with a client name that is a text.
 func probe(dir flow.Dir, b []byte) proto.Verdict {
@@ -72,12 +85,13 @@ func probe(dir flow.Dir, b []byte) proto.Verdict {
 type analyzer struct {
 	frames.Reader
 
-	book ask.Book
-	kind map[uint32]uint16
+	book    ask.Book
+	asked   map[uint32]answerTo // by id
+	answers uint64
 }
 
 func newAnalyzer() proto.Analyzer {
-	a := &analyzer{book: ask.Book{Protocol: "kafka"}, kind: map[uint32]uint16{}}
+	a := &analyzer{book: ask.Book{Protocol: "kafka"}, asked: map[uint32]answerTo{}}
 	a.Length = func(_ flow.Dir, b []byte) (int, error) {
 		if len(b) < 4 {
 			return 0, nil
@@ -103,38 +117,47 @@ func (a *analyzer) message(s *proto.Scope, dir flow.Dir, b []byte, total int) {
 		if len(b) < 12 {
 			return
 		}
-		key, id := binary.BigEndian.Uint16(b[4:]), binary.BigEndian.Uint32(b[8:])
+		q, id := answerTo{binary.BigEndian.Uint16(b[4:]), binary.BigEndian.Uint16(b[6:])}, binary.BigEndian.Uint32(b[8:])
 		const most = 1024
-		if len(a.kind) < most {
-			a.kind[id] = key
+		if len(a.asked) >= most { // producers may want no answers (acks=0)
+			clear(a.asked)
 		}
-		a.book.Queue(s, uint64(id), label(key), total)
+		a.asked[id] = q
+		a.book.Queue(s, uint64(id), label(q.key), total)
 		return
 	}
 	id := binary.BigEndian.Uint32(b[4:])
-	key, known := a.kind[id]
-	delete(a.kind, id)
-	code := 0
-	if known && (key == saslHandshake || key == apiVersions || key == saslAuth) && len(b) >= 10 {
-		code = int(int16(binary.BigEndian.Uint16(b[8:]))) //nolint:gosec // codes are signed
+	q, known := a.asked[id]
+	delete(a.asked, id)
+	a.answers++
+	code, topic := int16(0), []byte(nil)
+	if known {
+		code, topic = q.failure(b[8:])
 	}
-	if key == apiVersions && code == unsupportedVersion {
-		code = 0 // the client then asks in an older version
+	if q.normal(code) {
+		a.book.Answer(s, uint64(id), strconv.Itoa(int(code)), false, total)
+		return
 	}
-	a.book.Answer(s, uint64(id), strconv.Itoa(code), code != 0, total)
-	if code != 0 {
-		s.Report(Error, finding.Text(label(key)), finding.Num(code), finding.Num(1))
-		if key == saslAuth {
+	a.book.Answer(s, uint64(id), strconv.Itoa(int(code)), true, total)
+	switch q.key {
+	case saslHandshake, apiVersions, saslAuth:
+		s.Report(Error, finding.Text(label(q.key)), finding.Num(int(code)), finding.Num(1))
+		if q.key == saslAuth {
 			s.Publish(&proto.Login{Protocol: "kafka", Client: s.Client().Addr(), Server: s.Server()})
 		}
+	default:
+		access, moved, unable := meaning(code)
+		s.Report(Failed, finding.Text(label(q.key)), finding.Num(int(code)), finding.Text(errorName(code)), finding.Text(ask.Clip(topic)),
+			finding.Num(1), finding.Num(a.answers), finding.Num(access), finding.Num(moved), finding.Num(unable))
 	}
 }
 
 func label(key uint16) string {
 	names := [...]string{
-		0: "Produce", 1: "Fetch", 2: "ListOffsets", 3: "Metadata", 8: "OffsetCommit", 9: "OffsetFetch", 10: "FindCoordinator",
-		11: "JoinGroup", 12: "Heartbeat", 13: "LeaveGroup", 14: "SyncGroup", 17: "SaslHandshake", 18: "ApiVersions",
-		19: "CreateTopics", 22: "InitProducerId", 36: "SaslAuthenticate",
+		produce: "Produce", fetch: "Fetch", listOffsets: "ListOffsets", metadata: "Metadata", offsetCommit: "OffsetCommit",
+		offsetFetch: "OffsetFetch", coordinator: "FindCoordinator", joinGroup: "JoinGroup", heartbeat: "Heartbeat",
+		leaveGroup: "LeaveGroup", sync: "SyncGroup", saslHandshake: "SaslHandshake", apiVersions: "ApiVersions",
+		createTopics: "CreateTopics", deleteTopics: "DeleteTopics", newProducer: "InitProducerId", saslAuth: "SaslAuthenticate",
 	}
 	if int(key) < len(names) && names[key] != "" {
 		return names[key]

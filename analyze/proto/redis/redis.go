@@ -24,7 +24,7 @@ func Spec() proto.Spec {
 	command := finding.Metric{Name: "command", Text: true, Doc: "the command that failed"}
 	return proto.Spec{
 		Name: "resp", Doc: "Redis serialization protocol",
-		Carrier: proto.TCP, Ports: []uint16{6379, 6380, 26379},
+		Carrier: proto.TCP, Ports: []uint16{6379, 6380, 26379}, Unlisted: []uint16{6380, 26379},
 		Probe: probe,
 		New:   newAnalyzer,
 		Codes: []finding.Def{
@@ -74,13 +74,34 @@ func number(line []byte) (n int, ok bool) {
 	return n, true
 }
 
-// probe wants an array of texts from the client, the head of which is checked.
+// inline judges a command without the protocol's frame (inline commands), of those
+// that nobody else begins with.
+func inline(b []byte) proto.Verdict {
+	line, used := frames.Line(b)
+	for _, verb := range [...]string{"AUTH ", "SELECT ", "CONFIG ", "PING", "INFO"} {
+		n := min(len(b), len(verb))
+		switch {
+		case !strings.EqualFold(string(b[:n]), verb[:n]):
+		case used == 0 && len(b) < frames.MaxLine:
+			return proto.NeedMore
+		case used > 0 && len(line) >= len(verb) && (len(line) == len(verb)) != (verb[len(verb)-1] == ' '):
+			return proto.Likely
+		}
+	}
+	return proto.No
+}
+
+// probe wants an array of texts from the client, the head of which is checked, or a
+// command as people type it.
 func probe(dir flow.Dir, b []byte) proto.Verdict {
 	if dir == flow.ToClient {
 		return proto.NeedMore // a reply alone is not telling
 	}
-	if len(b) == 0 || b[0] != '*' {
+	if len(b) == 0 {
 		return proto.No
+	}
+	if b[0] != '*' {
+		return inline(b)
 	}
 	line, used := frames.Line(b)
 	if used == 0 {
