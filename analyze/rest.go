@@ -50,7 +50,7 @@ func (k *socket) atRest() bool {
 
 // rouse gives a socket the analyzer that its conversation had.
 func (l *lane) rouse(c *conversation, k *socket) {
-	k.read(l, l.rested(c))
+	k.read(l, c, l.rested(c))
 	c.rested = 0
 }
 

@@ -26,6 +26,10 @@ const maxPending = 1 << 18
 func (l *lane) setScope(slot uint32, c *conversation, k *socket) {
 	s := &l.scope
 	s.Conv, s.Copy, s.Pkt, s.Raw = slot, l.copy, l.pkt, l.raw
+	s.Quiet, s.Around = k.foreign, 0
+	if k.more != nil {
+		s.Around = k.more.around
+	}
 	if k.spec != nil && k.spec.Wraps {
 		l.next, l.unwraps = l.hand, unwrapping{slot, c, k}
 	} else {
@@ -207,6 +211,7 @@ func (l *lane) Carries(s *proto.Scope, name string) {
 		return // the decoder has counted it
 	}
 	l.d.carry(i, s.FrameNo)
+	l.carries(int(s.Around), s.FrameNo)
 }
 
 // carried is a name that an analyzer counted, and its number.

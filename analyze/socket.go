@@ -34,6 +34,7 @@ type socket struct {
 	tries    uint8
 	bad      bool   // malformed bytes were reported
 	again    bool   // the analyzer wishes that the rest be probed anew
+	foreign  bool   // Wireshark would not know the analyzer's protocol on these ports
 	name     uint16 // that its frames are counted under, by names
 }
 
@@ -70,8 +71,11 @@ func (k *socket) decided(l *lane) {
 
 // more is what few sockets need.
 type more struct {
-	inner *socket           // reads what the analyzer unwraps
-	found []finding.Finding // still growing; of the outermost socket only
+	inner  *socket           // reads what the analyzer unwraps
+	became uint64            // frame in which the analyzer before this one ended; 0: there was none
+	around uint16            // name of the tunnel that this is in; 0: none
+	target uint16            // port that the tunnel leads to
+	found  []finding.Finding // still growing; of the outermost socket only
 }
 
 // half is what waits in one direction for the analyzer to use it.
@@ -315,9 +319,11 @@ func (l *lane) forget(c *conversation) {
 
 // attach gives what is pending to an analyzer that said yes.
 func (k *socket) attach(l *lane, slot uint32, c *conversation, spec *proto.Spec) {
-	l.takeBack(c, k)
 	k.decided(l)
-	k.read(l, spec)
+	k.read(l, c, spec)
+	if !k.foreign {
+		l.takeBack(c, k)
+	}
 	for _, dir := range [2]flow.Dir{k.first, k.first.Reverse()} {
 		if len(k.waiting(dir)) == 0 {
 			continue
@@ -329,9 +335,14 @@ func (k *socket) attach(l *lane, slot uint32, c *conversation, spec *proto.Spec)
 	}
 }
 
-// read makes the analyzer that reads from now on.
-func (k *socket) read(l *lane, spec *proto.Spec) {
+// read makes the analyzer that reads from now on. Where Wireshark would not know its
+// protocol, it counts nothing: frames are named as if nobody read them.
+func (k *socket) read(l *lane, c *conversation, spec *proto.Spec) {
 	k.spec, k.analyzer, k.name = spec, spec.New(), l.specs.names.of(spec)
+	a, b := k.ports(c)
+	if k.foreign = !k.isInner(l, c) && !spec.Known(a, b); k.foreign {
+		k.name = 0
+	}
 	if k.facts == nil {
 		k.facts = &proto.Facts{}
 	}
@@ -383,7 +394,7 @@ func (k *socket) offer(l *lane, slot uint32, c *conversation, dir flow.Dir, b []
 		if used == 0 {
 			break
 		}
-		l.carries(int(k.name), m.frame) // a frame that completes nothing is none of it, as in tshark
+		k.counts(l, m.frame) // a frame that completes nothing is none of it, as in tshark
 		b = b[used:]
 	}
 	k.rest(l, slot, c, dir, b, m)
@@ -397,7 +408,7 @@ func (k *socket) call(l *lane, slot uint32, c *conversation, dir flow.Dir, now m
 		if used == 0 {
 			break
 		}
-		l.carries(int(k.name), now.frame)
+		k.counts(l, now.frame)
 		h.use(used)
 	}
 	if len(h.pending) == 0 && k.half[dir] == h {
@@ -419,7 +430,7 @@ func (k *socket) rest(l *lane, slot uint32, c *conversation, dir flow.Dir, b []b
 	}
 	if k.again {
 		k.close(l, slot, c, proto.Closed)
-		k.spec, k.analyzer, k.again, k.tries = nil, nil, false, 0
+		k.spec, k.analyzer, k.again, k.tries, k.foreign = nil, nil, false, 0, false
 		k.seen[dir.Reverse()] = len(k.waiting(dir.Reverse())) > 0
 		if len(k.waiting(dir)) > 0 {
 			k.probe(l, slot, c, proto.TCP)
@@ -452,7 +463,13 @@ func (k *socket) data(l *lane, slot uint32, c *conversation, dir flow.Dir, b []b
 		}
 	}()
 	used, err := k.analyzer.Data(&l.scope, dir, b)
-	k.again = l.next.Again
+	if k.again = l.next.Again; k.again {
+		x := k.extra()
+		x.became = now.frame
+		if l.next.Tunnel && !k.foreign {
+			x.around, x.target = uint16(l.specs.names.index[k.spec.Name]), l.next.Port
+		}
+	}
 	if err != nil {
 		k.malformed(l, err.Error())
 		k.detach()
@@ -492,7 +509,7 @@ func (k *socket) datagram(l *lane, slot uint32, c *conversation, dir flow.Dir, b
 		k.half = [2]*half{}
 		return
 	}
-	l.carries(int(k.name), m.frame)
+	k.counts(l, m.frame)
 	k.data(l, slot, c, dir, b, m, m)
 	if k.analyzer == nil {
 		c.flags |= deaf
@@ -555,6 +572,23 @@ func (k *socket) lost(l *lane, slot uint32, c *conversation, dir flow.Dir, n int
 			k.deafen(l, c)
 		}
 	}
+}
+
+// counts counts a frame for what the socket reads, and for the tunnel around it.
+func (k *socket) counts(l *lane, frame uint64) {
+	l.carries(int(k.name), frame)
+	if k.name != 0 && k.more != nil {
+		l.carries(int(k.more.around), frame)
+	}
+}
+
+// ports are those that tell what is spoken: the conversation's own, or that which a
+// tunnel leads to.
+func (k *socket) ports(c *conversation) (a, b uint16) {
+	if k.more != nil && k.more.around != 0 {
+		return k.more.target, k.more.target
+	}
+	return c.key.PortA, c.key.PortB
 }
 
 func (k *socket) detach() { k.analyzer = nil }

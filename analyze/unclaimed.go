@@ -163,6 +163,12 @@ func (l *lane) nameSegment(slot uint32, c *conversation, payload []byte, m tcp.M
 	if stale(m) || l.pkt.Flags&tcp.FlagRST != 0 {
 		return
 	}
+	if k := l.sockets[c.socket]; k != nil && k.more != nil && k.more.around != 0 {
+		l.carries(int(k.more.around), l.frame.Number)
+		n, _ := l.unclaimed.listed(assigned.TCP, k.more.target, k.more.target, payload)
+		l.giveStream(n, payload, int(l.pkt.PayloadLen) > len(payload))
+		return
+	}
 	n := int(c.print[flow.ToClient]) - 1
 	if n < 0 {
 		var sure bool
@@ -213,10 +219,13 @@ func (l *lane) claimed(c *conversation) bool {
 		return c.rested != 0
 	}
 	k := l.sockets[c.socket]
+	if k.foreign {
+		return false
+	}
 	if k.analyzer == nil && k.spec != nil {
 		l.carries(int(k.name), l.frame.Number)
 	}
-	return k.analyzer != nil || k.spec != nil
+	return k.analyzer != nil || k.spec != nil || k.more != nil && k.more.became == l.frame.Number
 }
 
 // readAgain counts a segment that was sent again fast, or in vain and cut: Wireshark takes it
@@ -253,7 +262,8 @@ func (l *lane) takeBack(c *conversation, k *socket) {
 		if frames == 0 {
 			continue
 		}
-		list, _ := l.unclaimed.listed(assigned.TCP, c.key.PortA, c.key.PortB, k.waiting(flow.Dir(dir)))
+		a, b := k.ports(c)
+		list, _ := l.unclaimed.listed(assigned.TCP, a, b, k.waiting(flow.Dir(dir)))
 		if assigned.Waits(list) {
 			continue
 		}

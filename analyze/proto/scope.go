@@ -2,6 +2,8 @@ package proto
 
 import (
 	"net/netip"
+	"strconv"
+	"strings"
 
 	"netwhy/analyze/conn"
 	"netwhy/analyze/decode"
@@ -75,6 +77,8 @@ type Scope struct {
 	Copy       bool           // Duplicate
 	Stale      bool           // Late
 	Overdue    bool           // Belated
+	Quiet      bool           // Wireshark would not read this: nothing is counted
+	Around     uint16         // name of the tunnel that this is in, for the sink; 0: none
 	Vain       bool           // Resent
 	Out        Sink
 
@@ -99,9 +103,11 @@ const (
 
 // Handover is an analyzer's wish about the rest of its stream.
 type Handover struct {
-	Again bool                         // Become
-	Inner func(dir flow.Dir, b []byte) // set by the socket: takes decrypted bytes
-	Lost  func(dir flow.Dir, n int)    // set by the socket: decrypted bytes that cannot be had
+	Again  bool                         // Become
+	Tunnel bool                         // BecomeTunnel
+	Port   uint16                       // BecomeTunnel
+	Inner  func(dir flow.Dir, b []byte) // set by the socket: takes decrypted bytes
+	Lost   func(dir flow.Dir, n int)    // set by the socket: decrypted bytes that cannot be had
 }
 
 // Now is the capture's time of the frame that completed the bytes at hand, ns
@@ -170,10 +176,18 @@ func (s *Scope) Malformed(reason string) { s.Out.Malformed(s, reason) }
 // Carries counts the current frame for a protocol in the report's
 // counters.protocols. The socket does so for the analyzer's own name on every
 // Data call; this is for further names (h2 inside tls, gRPC).
-func (s *Scope) Carries(name string) { s.Out.Carries(s, name) }
+func (s *Scope) Carries(name string) {
+	if !s.Quiet {
+		s.Out.Carries(s, name)
+	}
+}
 
 // Count adds one to a counter of the report.
-func (s *Scope) Count(c Counter, key string) { s.Out.Count(c, key, 1) }
+func (s *Scope) Count(c Counter, key string) {
+	if !s.Quiet {
+		s.Out.Count(c, key, 1)
+	}
+}
 
 // Exchange hands over one finished (or given up) request and response; the
 // ledger of its time is made by the receiver.
@@ -228,6 +242,16 @@ func (s *Scope) Become() {
 	if s.Next != nil {
 		s.Next.Again = true
 	}
+}
+
+// BecomeTunnel is Become where the rest of the stream goes through this connection to
+// another host and port (CONNECT, SOCKS).
+func (s *Scope) BecomeTunnel(target string) {
+	port, err := strconv.ParseUint(target[strings.LastIndexByte(target, ':')+1:], 10, 16)
+	if s.Next != nil && err == nil {
+		s.Next.Tunnel, s.Next.Port = true, uint16(port)
+	}
+	s.Become()
 }
 
 // Inner hands decrypted bytes to whatever analyzer recognises them.

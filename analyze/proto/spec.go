@@ -1,6 +1,8 @@
 package proto
 
 import (
+	"slices"
+
 	"netwhy/analyze/finding"
 	"netwhy/analyze/flow"
 )
@@ -36,7 +38,12 @@ type Spec struct {
 	Also    []string // further names that Scope.Carries may use
 	Carrier Transport
 	Ports   []uint16 // TCP and UDP
-	Numbers []uint16 // Link: ethertypes (and LLC SAPs below 0x100); IP: protocol numbers
+	// Unlisted are those of Ports that Wireshark does not know, and Anywhere tells that
+	// it recognises the protocol by content. Elsewhere it counts what its tables of
+	// ports say, and so does the report; findings and exchanges stay.
+	Unlisted []uint16
+	Anywhere bool
+	Numbers  []uint16 // Link: ethertypes (and LLC SAPs below 0x100); IP: protocol numbers
 	// Probe looks at the first bytes in one direction (one datagram for UDP,
 	// the frame's payload for IP and Link). It is pure. nil: Certain.
 	Probe func(dir flow.Dir, b []byte) Verdict
@@ -61,6 +68,16 @@ type Spec struct {
 	// it as if it were new. nil: it counts for the protocol, and that is all.
 	Again func(s *Scope, dir flow.Dir, b []byte)
 	Codes []finding.Def
+}
+
+// Known reports whether Wireshark takes a conversation between two ports for this
+// protocol, given that its content is.
+func (s *Spec) Known(a, b uint16) bool {
+	return s.Anywhere || s.Carrier&(TCP|UDP) == 0 || s.lists(a) || s.lists(b)
+}
+
+func (s *Spec) lists(port uint16) bool {
+	return slices.Contains(s.Ports, port) && !slices.Contains(s.Unlisted, port)
 }
 
 // End tells an analyzer why its conversation is over.

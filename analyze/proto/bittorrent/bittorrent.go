@@ -20,7 +20,7 @@ const (
 func Spec() proto.Spec {
 	return proto.Spec{
 		Name: "bittorrent", Doc: "BitTorrent peer protocol, BEP 3",
-		Carrier: proto.TCP,
+		Carrier: proto.TCP, Anywhere: true,
 		Probe: func(_ flow.Dir, b []byte) proto.Verdict {
 			n := min(len(b), len(magic))
 			switch {

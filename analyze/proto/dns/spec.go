@@ -63,7 +63,7 @@ func onOwnPort(s proto.Spec) proto.Spec {
 
 func datagrams(name, doc string, port uint16) proto.Spec {
 	return proto.Spec{
-		Name: name, Doc: doc, Carrier: proto.UDP, Ports: []uint16{port},
+		Name: name, Doc: doc, Carrier: proto.UDP, Ports: []uint16{port}, Anywhere: name == nameDNS,
 		Probe: probeDatagram,
 		New:   func() proto.Analyzer { return &analyzer{} },
 		Quoted: func(s *proto.Scope, b []byte) {

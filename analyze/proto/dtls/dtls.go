@@ -14,10 +14,10 @@ import (
 func Spec() proto.Spec {
 	return proto.Spec{
 		Name: "dtls", Doc: "DTLS 1.0, 1.2 and 1.3 (RFC 4347, 6347, 9146, 9147)",
-		Carrier: proto.UDP,
-		Ports:   []uint16{443, 684, 853, 2221, 3391, 4433, 4755, 5061, 5246, 5247, 5349, 5684, 10161, 10162},
-		Probe:   probe,
-		New:     func() proto.Analyzer { return newAnalyzer() },
+		Carrier: proto.UDP, Anywhere: true,
+		Ports: []uint16{443, 684, 853, 2221, 3391, 4433, 4755, 5061, 5246, 5247, 5349, 5684, 10161, 10162},
+		Probe: probe,
+		New:   func() proto.Analyzer { return newAnalyzer() },
 	}
 }
 

@@ -49,10 +49,11 @@ const (
 // half is one direction.
 type half struct {
 	phase phase
-	left  int64  // of the body or chunk
-	media string // what the body is counted as; empty: there is none so far, or nothing to name
-	kind  string // the same, before its first byte came
-	muted bool   // tshark does not recognise the message at hand
+	left  int64     // of the body or chunk
+	media string    // what the body is counted as; empty: there is none so far, or nothing to name
+	kind  string    // the same, before its first byte came
+	json  *web.JSON // what the body is; nil: it claims to be something else
+	muted bool      // tshark does not recognise the message at hand
 	follow
 }
 
@@ -283,7 +284,7 @@ func (a *analyzer) request(s *proto.Scope, h *head) {
 	r.wire[flow.ToServer] = began(s, h.bytes())
 	a.expect(s, &r)
 	p := &a.half[flow.ToServer]
-	p.kind = web.Media(h.kind)
+	p.expect(h)
 	switch {
 	case h.chunked:
 		p.phase = atChunkSize
@@ -311,6 +312,25 @@ func labelOf(s *proto.Scope, h *head) (method, label string) {
 func began(s *proto.Scope, n uint64) wire {
 	at, frame := s.Began()
 	return wire{start: at, first: frame, end: s.Now(), last: s.Frame(), bytes: n}
+}
+
+// expect notes what the body is that follows a head.
+func (h *half) expect(head *head) {
+	h.kind, h.json = web.Media(head.kind), nil
+	if h.kind == web.NameJSON && !head.encoded {
+		h.json = new(web.JSON)
+	}
+}
+
+// carries counts what the body was. Wireshark shows as text what it cannot read as JSON.
+func (h *half) carries(s *proto.Scope) {
+	if h.media == "" {
+		return
+	}
+	s.Carries(h.media)
+	if h.json != nil && !h.json.Whole() {
+		s.Carries(web.NameText)
+	}
 }
 
 // unreadable notes a request that no one can read; its answer tells more.
@@ -350,6 +370,7 @@ func (a *analyzer) response(s *proto.Scope, h *head) {
 		return
 	}
 	r := a.current(s)
+	method, target := r.q.Method, r.q.Target // r is given away when the response is whole
 	r.wire[flow.ToClient] = began(s, h.bytes())
 	r.code = statusText(s, h.status)
 	a.status, a.holes = h.status, cut(s)
@@ -364,15 +385,19 @@ func (a *analyzer) response(s *proto.Scope, h *head) {
 	r.failed = web.Judge(s, &r.q, &web.Response{Status: h.status, Wait: wait, Challenge: h.challenge, Location: h.location})
 	a.short = h.status == 200 && h.length <= web.MaxRefusal && !a.ocsp
 	p := &a.half[flow.ToClient]
-	p.kind = web.Media(h.kind)
+	p.expect(h)
 	switch {
-	case h.status == 101 || r.q.Method == methodConnect && h.status/100 == 2:
+	case h.status == 101 || method == methodConnect && h.status/100 == 2:
 		if len(h.upgrade) > 0 {
 			s.Attr("http.upgrade", clip(h.upgrade, web.MaxTarget))
 		}
 		a.complete(s, flow.ToClient)
-		s.Become()
-	case r.q.Method == methodHead || h.status == 204 || h.status == 304:
+		if method == methodConnect {
+			s.BecomeTunnel(target)
+		} else {
+			s.Become()
+		}
+	case method == methodHead || h.status == 204 || h.status == 304:
 		a.complete(s, flow.ToClient)
 	case h.chunked:
 		p.phase = atChunkSize
@@ -414,6 +439,9 @@ func (a *analyzer) body(s *proto.Scope, dir flow.Dir, b []byte) {
 	}
 	if h := &a.half[dir]; len(b) > 0 && h.kind != "" {
 		h.media, h.kind = web.Seen(h.kind, b), ""
+	}
+	if j := a.half[dir].json; j != nil {
+		j.Write(b)
 	}
 	a.count(s, dir, size(len(b)))
 }
@@ -509,9 +537,7 @@ func (a *analyzer) complete(s *proto.Scope, dir flow.Dir) {
 	told := !a.gap(dir) && !h.muted && !s.Belated()
 	if told {
 		s.Carries(name)
-		if m := h.media; m != "" {
-			s.Carries(m)
-		}
+		h.carries(s)
 	}
 	*h = half{follow: h.follow}
 	if dir == flow.ToServer {
@@ -550,7 +576,13 @@ func message(s *proto.Scope, b []byte) {
 		s.Count(proto.HTTPStatus, statusText(s, h.status))
 	}
 	if body := b[h.size:]; len(body) > 0 {
-		s.Carries(web.Seen(web.Media(h.kind), body))
+		var p half
+		p.expect(&h)
+		p.media = web.Seen(p.kind, body)
+		if p.json != nil {
+			p.json.Write(body)
+		}
+		p.carries(s)
 	}
 }
 
@@ -720,9 +752,7 @@ func (a *analyzer) endBody(s *proto.Scope, why proto.End, over bool) {
 		a.countStatus(s)
 		if !a.holes {
 			s.Carries(name)
-			if h.media != "" {
-				s.Carries(h.media)
-			}
+			h.carries(s)
 		}
 	}
 	a.give(s, h.phase == untilClose && why == proto.Closed)

@@ -26,6 +26,7 @@ type head struct {
 	auth, challenge                        []byte
 	length                                 int64 // -1: not told
 	chunked                                bool
+	encoded                                bool // the body is compressed
 	closing, keeping                       bool // Connection: close, keep-alive
 	expect                                 bool
 	bad                                    bool // a field that cannot be
@@ -161,6 +162,8 @@ func (h *head) field(line []byte) {
 			return
 		}
 		h.length = n
+	case "content-encoding":
+		h.encoded = !equalFold(bytes.TrimSpace(value), "identity")
 	case "www-authenticate", "proxy-authenticate":
 		if !hasToken68(h.challenge) {
 			h.challenge = bytes.TrimSpace(value)
@@ -194,6 +197,8 @@ func known(length int, first byte) string {
 		return "authorization"
 	case 14<<8 | 'c':
 		return "content-length"
+	case 16<<8 | 'c':
+		return "content-encoding"
 	case 16<<8 | 'w':
 		return "www-authenticate"
 	case 17<<8 | 't':

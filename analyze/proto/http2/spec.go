@@ -25,9 +25,9 @@ func Spec() proto.Spec {
 		Name: "http2", Doc: "HTTP/2 (RFC 9113) and gRPC",
 		Also:    []string{"grpc"},
 		Carrier: proto.TCP,
-		Ports:   []uint16{80, 443, 8080, 50051},
-		Probe:   probe,
-		New:     func() proto.Analyzer { return newAnalyzer() },
+		Ports:   []uint16{80, 443, 8080, 50051}, Unlisted: []uint16{443, 50051},
+		Probe: probe,
+		New:   func() proto.Analyzer { return newAnalyzer() },
 		Codes: []finding.Def{
 			{
 				Code: StreamReset, Severity: finding.Notice, Metrics: []finding.Metric{

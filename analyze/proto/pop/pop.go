@@ -24,9 +24,9 @@ func Spec() proto.Spec {
 	text := finding.Metric{Name: "text", Text: true, Doc: "the server's words"}
 	return proto.Spec{
 		Name: name, Doc: doc,
-		Carrier: proto.TCP,
-		Probe:   probe,
-		New:     newAnalyzer,
+		Carrier: proto.TCP, Ports: []uint16{110},
+		Probe: probe,
+		New:   newAnalyzer,
 		Codes: []finding.Def{
 			{
 				Code: LoginFailed, Severity: finding.Notice,

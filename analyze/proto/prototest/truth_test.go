@@ -28,12 +28,9 @@ type truth struct {
 func foreign() map[string]string {
 	return map[string]string{
 		"amp-tcp-synack.pcap":        "rtcp", // two of seventy media packets, which it takes for none
-		"dns-junk-first.pcap":        "snmp", // junk on the port of DNS that is SNMP
-		"http2-error.pcap":           "grpc http2",
 		"mpeg-ts-cc-drop.pcap":       "mpeg-pes mpeg_pat mpeg_pmt mpeg_sect",
 		"nfs-fsinfo-bad-status.pcap": "data", // what follows a status that does not exist
 		"sctp-www.pcap":              "image-gif",
-		"socks5-smtp-503.pcap":       "data",
 		"tcp_dupack.pcapng":          "data http",
 		"http-ooo.pcap":              "data",
 	}

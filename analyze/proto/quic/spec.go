@@ -24,10 +24,10 @@ func Spec() proto.Spec {
 	return proto.Spec{
 		Name: "quic", Doc: "QUIC version 1 and 2 (RFC 9000, 9001, 9369)",
 		Also:    append(tlsmsg.SchemaNames(), "tls", "http3"),
-		Carrier: proto.UDP,
-		Ports:   []uint16{443, 784, 853, 4433, 8443},
-		Probe:   probe,
-		New:     func() proto.Analyzer { return newAnalyzer() },
+		Carrier: proto.UDP, Anywhere: true,
+		Ports: []uint16{443, 784, 853, 4433, 8443},
+		Probe: probe,
+		New:   func() proto.Analyzer { return newAnalyzer() },
 		Codes: []finding.Def{
 			{
 				Code: NoAnswer, Severity: finding.Warning, Metrics: []finding.Metric{

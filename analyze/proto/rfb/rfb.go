@@ -23,7 +23,7 @@ func Spec() proto.Spec {
 	reason := finding.Metric{Name: "reason", Text: true, Doc: "the server's words; empty: none"}
 	return proto.Spec{
 		Name: "vnc", Doc: "Remote Framebuffer (VNC), RFC 6143",
-		Carrier: proto.TCP, Ports: []uint16{5900, 5901, 5902, 5903},
+		Carrier: proto.TCP, Ports: []uint16{5900, 5901, 5902, 5903}, Anywhere: true,
 		Probe: func(_ flow.Dir, b []byte) proto.Verdict {
 			const mark = "RFB 003."
 			n := min(len(b), len(mark))

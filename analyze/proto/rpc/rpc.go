@@ -26,7 +26,7 @@ func Spec() proto.Spec {
 	s := proto.Spec{
 		Name: "rpc", Doc: "ONC Remote Procedure Call, RFC 5531",
 		Also:    []string{"nfs", "mount"},
-		Carrier: proto.UDP, Ports: []uint16{111, 2049},
+		Carrier: proto.UDP, Ports: []uint16{111, 2049}, Anywhere: true,
 		Probe: func(_ flow.Dir, b []byte) proto.Verdict {
 			if isCall(b) {
 				return proto.Certain
@@ -72,7 +72,7 @@ func TCP() proto.Spec {
 	return proto.Spec{
 		Name: "rpc", Doc: "ONC Remote Procedure Call over TCP, RFC 5531, 11",
 		Also:    []string{"nfs", "mount"},
-		Carrier: proto.TCP, Ports: []uint16{111, 2049},
+		Carrier: proto.TCP, Ports: []uint16{111, 2049}, Anywhere: true,
 		Probe: func(dir flow.Dir, b []byte) proto.Verdict {
 			switch {
 			case dir == flow.ToClient:

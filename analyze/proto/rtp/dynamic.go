@@ -18,9 +18,9 @@ func Dynamic() proto.Spec {
 	return proto.Spec{
 		Name: "udp", Doc: "Real-time Transport Protocol with negotiated payload types, RFC 3550",
 		Also:    []string{name, rtcp},
-		Carrier: proto.UDP,
-		Probe:   probeDynamic,
-		New:     func() proto.Analyzer { return &dynamic{} },
+		Carrier: proto.UDP, Anywhere: true,
+		Probe: probeDynamic,
+		New:   func() proto.Analyzer { return &dynamic{} },
 	}
 }
 

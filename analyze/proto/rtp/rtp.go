@@ -30,9 +30,9 @@ func Spec() proto.Spec {
 	return proto.Spec{
 		Name: name, Doc: "Real-time Transport Protocol, RFC 3550",
 		Also:    []string{rtcp, "mp2t"},
-		Carrier: proto.UDP,
-		Probe:   probe,
-		New:     func() proto.Analyzer { return &analyzer{} },
+		Carrier: proto.UDP, Anywhere: true,
+		Probe: probe,
+		New:   func() proto.Analyzer { return &analyzer{} },
 		Codes: []finding.Def{
 			{
 				Code: Loss, Severity: finding.Notice,

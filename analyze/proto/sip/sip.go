@@ -32,7 +32,7 @@ func Spec() proto.Spec {
 	return proto.Spec{
 		Name: name, Doc: "Session Initiation Protocol, RFC 3261",
 		Also:    []string{sdp},
-		Carrier: proto.UDP, Ports: []uint16{5060},
+		Carrier: proto.UDP, Ports: []uint16{5060}, Anywhere: true,
 		Probe: probe,
 		New:   func() proto.Analyzer { return &analyzer{open: map[string]*request{}} },
 		Codes: []finding.Def{

@@ -12,7 +12,7 @@ import (
 func TCP() proto.Spec {
 	return proto.Spec{
 		Name: name, Doc: "Session Initiation Protocol over TCP, RFC 3261",
-		Carrier: proto.TCP, Ports: []uint16{5060},
+		Carrier: proto.TCP, Ports: []uint16{5060}, Anywhere: true,
 		Probe: probeStream,
 		New:   func() proto.Analyzer { return &stream{analyzer: analyzer{open: map[string]*request{}}} },
 	}

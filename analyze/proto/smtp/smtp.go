@@ -29,7 +29,7 @@ func Spec() proto.Spec {
 	return proto.Spec{
 		Name: "smtp", Doc: "Simple Mail Transfer Protocol, RFC 5321",
 		Also:    carried(),
-		Carrier: proto.TCP, Ports: []uint16{25, 587, 2525},
+		Carrier: proto.TCP, Ports: []uint16{25, 587, 2525}, Unlisted: []uint16{2525},
 		Probe: probe,
 		New:   newAnalyzer,
 		Codes: []finding.Def{

@@ -163,7 +163,7 @@ func (a *analyzer) server(s *proto.Scope, b []byte) (int, error) {
 	}
 	a.book.Answer(s, 0, reason(b[1]), b[1] != 0, n)
 	if b[1] == 0 {
-		s.Become()
+		s.BecomeTunnel(a.target)
 	} else {
 		s.Report(Refused, finding.Text(reason(b[1])), finding.Text(a.target), finding.Num(b[1]))
 	}
@@ -241,7 +241,7 @@ func (a *analyzer) server4(s *proto.Scope, b []byte) int {
 	a.book.Answer(s, 0, reason, b[1] != granted, head4)
 	a.phase = answered4
 	if b[1] == granted {
-		s.Become()
+		s.BecomeTunnel(a.target)
 	} else {
 		s.Report(Refused, finding.Text(reason), finding.Text(a.target), finding.Num(b[1]))
 	}

@@ -12,7 +12,7 @@ import (
 func TCP() proto.Spec {
 	return proto.Spec{
 		Name: name, Doc: "Syslog over TCP, RFC 6587",
-		Carrier: proto.TCP, Ports: []uint16{514, 601, 1514, 5140, 10514},
+		Carrier: proto.TCP, Ports: []uint16{514, 601, 1514, 5140, 10514}, Unlisted: []uint16{514, 601, 1514, 5140, 10514},
 		Probe: probeStream,
 		New:   func() proto.Analyzer { return &stream{} },
 	}

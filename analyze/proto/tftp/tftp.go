@@ -31,7 +31,7 @@ type Request struct {
 func Spec() proto.Spec {
 	return proto.Spec{
 		Name: "tftp", Doc: "Trivial File Transfer Protocol, RFC 1350",
-		Carrier: proto.UDP, Ports: []uint16{69},
+		Carrier: proto.UDP, Ports: []uint16{69}, Anywhere: true,
 		Probe: probe,
 		New:   func() proto.Analyzer { return &analyzer{book: ask.Book{Protocol: "tftp"}} },
 		Codes: []finding.Def{{

@@ -13,15 +13,15 @@ import (
 func Spec() proto.Spec {
 	return proto.Spec{
 		Name: name, Doc: "TLS 1.0 to 1.3 (RFC 2246, 4346, 5246, 8446)",
-		Carrier: proto.TCP,
-		Ports:   []uint16{443, 465, 636, 853, 989, 990, 992, 993, 994, 995, 3269, 5061, 8443, 8883},
-		Probe:   probe,
-		New:     func() proto.Analyzer { return newAnalyzer() },
-		Wraps:   true,
-		Counts:  true,
-		Again:   func(s *proto.Scope, _ flow.Dir, _ []byte) { counted(s) },
-		Also:    tlsmsg.SchemaNames(),
-		Codes:   handshake.Defs(),
+		Carrier: proto.TCP, Anywhere: true,
+		Ports:  []uint16{443, 465, 636, 853, 989, 990, 992, 993, 994, 995, 3269, 5061, 8443, 8883},
+		Probe:  probe,
+		New:    func() proto.Analyzer { return newAnalyzer() },
+		Wraps:  true,
+		Counts: true,
+		Again:  func(s *proto.Scope, _ flow.Dir, _ []byte) { counted(s) },
+		Also:   tlsmsg.SchemaNames(),
+		Codes:  handshake.Defs(),
 	}
 }
 

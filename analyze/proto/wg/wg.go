@@ -18,7 +18,7 @@ const NoAnswer finding.Code = "wg.no-answer"
 func Spec() proto.Spec {
 	return proto.Spec{
 		Name: "wg", Doc: "WireGuard",
-		Carrier: proto.UDP, Ports: []uint16{51820},
+		Carrier: proto.UDP, Ports: []uint16{51820}, Anywhere: true,
 		Probe: func(_ flow.Dir, b []byte) proto.Verdict {
 			if len(b) < 4 || b[1] != 0 || b[2] != 0 || b[3] != 0 {
 				return proto.No

@@ -19,9 +19,9 @@ func Media(kind []byte) string {
 	}
 	switch text := string(lower[:len(kind)]); text {
 	case "text/plain", "text/html", "text/css", "text/javascript", "application/x-javascript":
-		return "data-text-lines"
+		return NameText
 	case "application/json", "application/problem+json", "application/x-ndjson", "application/json-rpc":
-		return "json"
+		return NameJSON
 	case "text/xml", "application/xml", "application/soap+xml", "application/rss+xml", "application/atom+xml",
 		"application/xml-dtd", "application/pidf+xml", "image/svg+xml":
 		return "xml"
@@ -52,6 +52,12 @@ func mediaOf(n int, multipart bool) string {
 	return media
 }
 
+// Names of bodies that depend on more than their type.
+const (
+	NameJSON = "json"
+	NameText = "data-text-lines"
+)
+
 const (
 	media = "media"
 	data  = "data"
@@ -80,5 +86,5 @@ func Seen(name string, b []byte) string {
 
 // MediaNames are all that Media returns.
 func MediaNames() []string {
-	return []string{"data-text-lines", "json", "xml", "urlencoded-form", png, gif, jpeg, "ocsp", "mime_multipart", media, data}
+	return []string{NameText, NameJSON, "xml", "urlencoded-form", png, gif, jpeg, "ocsp", "mime_multipart", media, data}
 }
