@@ -74,13 +74,34 @@ func number(line []byte) (n int, ok bool) {
 	return n, true
 }
 
-// probe wants an array of texts from the client, the head of which is checked.
+// inline judges a command without the protocol's frame (inline commands), of those
+// that nobody else begins with.
+func inline(b []byte) proto.Verdict {
+	line, used := frames.Line(b)
+	for _, verb := range [...]string{"AUTH ", "SELECT ", "CONFIG ", "PING", "INFO"} {
+		n := min(len(b), len(verb))
+		switch {
+		case !strings.EqualFold(string(b[:n]), verb[:n]):
+		case used == 0 && len(b) < frames.MaxLine:
+			return proto.NeedMore
+		case used > 0 && len(line) >= len(verb) && (len(line) == len(verb)) != (verb[len(verb)-1] == ' '):
+			return proto.Likely
+		}
+	}
+	return proto.No
+}
+
+// probe wants an array of texts from the client, the head of which is checked, or a
+// command as people type it.
 func probe(dir flow.Dir, b []byte) proto.Verdict {
 	if dir == flow.ToClient {
 		return proto.NeedMore // a reply alone is not telling
 	}
-	if len(b) == 0 || b[0] != '*' {
+	if len(b) == 0 {
 		return proto.No
+	}
+	if b[0] != '*' {
+		return inline(b)
 	}
 	line, used := frames.Line(b)
 	if used == 0 {
