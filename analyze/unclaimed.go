@@ -43,6 +43,7 @@ func addUnclaimed(add func(name string)) {
 	for _, name := range slices.Concat(assigned.SCTPNames(), assigned.InsideNames(), anyPorts()) {
 		add(name)
 	}
+	add(assigned.JXTA)
 	add(nameMPTCP)
 }
 
@@ -182,6 +183,10 @@ func (l *lane) nameSegment(slot uint32, c *conversation, payload []byte, m tcp.M
 // giveStream counts bytes of a stream. Where Wireshark waits for the rest of a message
 // it names only frames that were cut, whose rest will not come.
 func (l *lane) giveStream(n int, payload []byte, cut bool) {
+	if cut && n == l.unclaimed.data && assigned.LooksJXTA(payload) {
+		l.giveOne(l.specs.names.index[assigned.JXTA])
+		return
+	}
 	if assigned.Waits(n) {
 		if !cut {
 			return

@@ -52,6 +52,28 @@ func TestNumber(t *testing.T) {
 	}
 }
 
+// TestLooksJXTA checks which cut segments tshark 4.0.17 takes for JXTA.
+func TestLooksJXTA(t *testing.T) {
+	t.Parallel()
+	tests := map[string]bool{
+		"":                           false,
+		"\x05abcde":                  true, // the length of the value is next
+		"\x05abcde\x00":              true, // half of it is there
+		"\x05abcde\x00\x02":          false,
+		"\x05abcde\x00\x00":          false,
+		"\x06abcde":                  false,
+		"\x00abcde":                  false,
+		"\x01a\x00\x02xy\x03abc":     true,
+		"\x01a\x00\x02xy\x03abc\xff": true,
+		"\x01a\x00\x02xy\x03ab":      false,
+	}
+	for text, want := range tests {
+		if got := assigned.LooksJXTA([]byte(text)); got != want {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
+}
+
 // TestWaits checks that streams of messages are told from those that are named at
 // once.
 func TestWaits(t *testing.T) {
@@ -90,6 +112,7 @@ func FuzzNumber(f *testing.F) {
 			transport = assigned.UDP
 		}
 		n, _ := ports.Number(transport, a, b, payload)
+		assigned.LooksJXTA(payload)
 		if n < assigned.Unknown || n >= len(names) {
 			t.Fatalf("number %d of %d", n, len(names))
 		}
