@@ -115,7 +115,7 @@ func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 	if h.sync != synced {
 		h.segment(s, dir, b, a.began)
 	}
-	h.muted = h.muted || h.phase != atHead && s.Resent()
+	h.muted = h.muted || h.misses(s)
 	if cut(s) { // tshark waits for no rest then
 		s.Carries(name)
 		if h.phase != atHead {
@@ -178,6 +178,7 @@ func (a *analyzer) head(s *proto.Scope, dir flow.Dir, b []byte) int {
 		a.half[dir].phase = lost
 		return len(b)
 	case !ok:
+		a.half[dir].begun(s, len(b))
 		return 0
 	}
 	a.begin(s, dir, &h)
@@ -374,7 +375,7 @@ func (a *analyzer) response(s *proto.Scope, h *head) {
 	r.wire[flow.ToClient] = began(s, h.bytes())
 	r.code = statusText(s, h.status)
 	a.status, a.holes = h.status, cut(s)
-	if a.holes {
+	if a.holes && !a.half[flow.ToClient].muted {
 		s.Count(proto.HTTPStatus, r.code) // tshark waits for no body then
 	}
 	a.ocsp, a.answer = bytes.HasPrefix(h.kind, []byte("application/ocsp-response")), nil

@@ -23,6 +23,7 @@ type follow struct {
 	sync sync
 	fin  bool   // it said its last
 	seen uint64 // frame that was looked at last
+	head int    // bytes of a head that came before
 }
 
 // Finish implements proto.Finisher.
@@ -35,6 +36,7 @@ func (f *follow) segment(s *proto.Scope, dir flow.Dir, b []byte, known bool) {
 		return
 	}
 	f.seen = s.Frame()
+	b, f.head = b[min(f.head, len(b)):], 0
 	if s.Late() || len(b) == 0 {
 		return
 	}
@@ -64,12 +66,35 @@ func (h *half) lose(s *proto.Scope, dir flow.Dir, b []byte, known bool) {
 	}
 }
 
-// begin is told that a message begins.
+// begin is told that a message begins. Of one whose end came late, or in a cut segment
+// after others, tshark sees no beginning.
 func (h *half) begin(s *proto.Scope) {
-	h.muted = h.sync != synced || s.Late()
-	if s.Late() && h.sync == synced {
+	_, first := s.Began()
+	missed := s.Late() || cut(s) && first != s.Frame()
+	h.muted, h.head = h.sync != synced || missed, 0
+	if missed && h.sync == synced {
 		h.sync, h.seen = alone, s.Frame()
 	}
+}
+
+// begun is told that n bytes of a head came so far.
+func (f *follow) begun(s *proto.Scope, n int) {
+	if f.head = n; s.Late() && f.sync == synced {
+		f.sync, f.seen = alone, s.Frame()
+	}
+}
+
+// misses reports whether tshark does not join the segment at hand to the body that it
+// is of: it waits for so many bytes, or for the next segment where there are chunks.
+func (h *half) misses(s *proto.Scope) bool {
+	switch h.phase {
+	case inBody, untilClose:
+		return s.Resent()
+	case inChunk, atChunkSize, atTrailer:
+		return s.Late()
+	case atHead, lost:
+	}
+	return false
 }
 
 // begins reports whether b begins with a message of a direction.
