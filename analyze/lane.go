@@ -80,6 +80,7 @@ type lane struct {
 	watching watching // live only
 	broken   bool     // a panic has left it in a state that nobody knows
 
+	prompt  uint64  // frame of the segment that was last delivered as it came
 	reading bool    // a segment is being delivered: its books come after
 	ended   []ended // exchanges that it completed
 }
@@ -961,6 +962,9 @@ func (d *delivery) Deliver(conv uint32, s *tcp.Segment, b []byte) {
 	c := l.table.at(conv)
 	l.scope.Overdue = l.reading && stale(l.seg.Marks)
 	l.scope.Stale = l.scope.Overdue && s.Frame == l.seg.Frame
+	if l.scope.Held = l.reading && s.Frame != l.seg.Frame; !l.scope.Held {
+		l.prompt = s.Frame
+	}
 	l.scope.Vain = l.scope.Stale && l.seg.Marks.Has(tcp.Again)
 	switch {
 	case c.flags&deaf != 0:

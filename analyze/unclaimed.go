@@ -156,8 +156,11 @@ func (l *lane) nameSegment(slot uint32, c *conversation, payload []byte, m tcp.M
 	}
 	l.cutCodes(payload, m)
 	if l.claimed(c) {
-		if m&tcp.FastRetransmission != 0 || m&tcp.SpuriousRetransmission != 0 && int(l.pkt.PayloadLen) > len(payload) {
+		cut := int(l.pkt.PayloadLen) > len(payload)
+		if m&tcp.FastRetransmission != 0 || m&tcp.SpuriousRetransmission != 0 && cut {
 			l.readAgain(slot, c, payload)
+		} else if cut && l.prompt != l.frame.Number && !stale(m) && l.sockets[c.socket].spec.Again != nil {
+			l.readAgain(slot, c, payload) // Wireshark lets nothing wait that was cut
 		}
 		return
 	}
@@ -192,6 +195,9 @@ func (l *lane) giveStream(n int, payload []byte, cut bool) {
 			return
 		}
 		if l.unclaimed.lists[n][0] == l.unclaimed.http && !isHTTP(payload) {
+			if payload[0] == '\r' || payload[0] == '\n' {
+				return // without a request, an empty line is nothing to it
+			}
 			l.giveOne(int(decode.Data))
 		}
 	}

@@ -77,6 +77,7 @@ type Scope struct {
 	Copy       bool           // Duplicate
 	Stale      bool           // Late
 	Overdue    bool           // Belated
+	Held       bool           // Waited
 	Quiet      bool           // Wireshark would not read this: nothing is counted
 	Around     uint16         // name of the tunnel that this is in, for the sink; 0: none
 	Vain       bool           // Resent
@@ -128,6 +129,10 @@ func (s *Scope) Late() bool { return s.Stale }
 // Belated reports that such a segment completes what comes now: it may have been
 // waiting for that.
 func (s *Scope) Belated() bool { return s.Overdue }
+
+// Waited reports, in a call of Data over TCP, that the segment at hand came before bytes
+// that belong in front of it, and has waited for them.
+func (s *Scope) Waited() bool { return s.Held }
 
 // Resent reports that such a segment was sent again, but not fast: Wireshark joins what
 // came out of order to a message that waits for it, and drops this.

@@ -102,6 +102,7 @@ type analyzer struct {
 	answer  []byte
 	last    int64
 	began   bool
+	asked   bool // a request was seen
 	heard   bool // the server said something
 	given   bool // the first request was handed over
 }
@@ -112,16 +113,13 @@ func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 	a.last = s.Now()
 	a.heard = a.heard || dir == flow.ToClient
 	h := &a.half[dir]
-	if h.sync != synced {
-		h.segment(s, dir, b, a.began)
+	switch {
+	case cut(s):
+		h.piece(s, dir, b, a.asked)
+	case h.sync != synced || h.parted:
+		h.segment(s, dir, b, a.asked)
 	}
 	h.muted = h.muted || h.misses(s)
-	if cut(s) { // tshark waits for no rest then
-		s.Carries(name)
-		if h.phase != atHead {
-			s.Carries("data")
-		}
-	}
 	switch h.phase {
 	case atHead:
 		return a.head(s, dir, b), nil
@@ -170,7 +168,7 @@ func (a *analyzer) head(s *proto.Scope, dir flow.Dir, b []byte) int {
 		} else if dir == flow.ToServer && a.fresh() {
 			a.unreadable(s)
 		}
-		a.half[dir].lose(s, dir, b, a.began)
+		a.half[dir].lose(s, dir, b, a.asked)
 		return len(b)
 	case !ok && cut(s) && (len(h.method) > 0 || h.status > 0):
 		h.size, h.length = len(b), 0
@@ -261,6 +259,7 @@ func (a *analyzer) forget() {
 }
 
 func (a *analyzer) request(s *proto.Scope, h *head) {
+	a.asked = true
 	if len(a.pending) >= maxPending {
 		a.give(s, false)
 	}

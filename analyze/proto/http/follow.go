@@ -20,10 +20,11 @@ const (
 
 // follow is what tshark would make of a direction.
 type follow struct {
-	sync sync
-	fin  bool   // it said its last
-	seen uint64 // frame that was looked at last
-	head int    // bytes of a head that came before
+	sync   sync
+	fin    bool   // it said its last
+	parted bool   // the segment that was looked at last was cut by the snaplen
+	seen   uint64 // its frame
+	head   int    // bytes of a head that came before
 }
 
 // Finish implements proto.Finisher.
@@ -36,6 +37,9 @@ func (f *follow) segment(s *proto.Scope, dir flow.Dir, b []byte, known bool) {
 		return
 	}
 	f.seen = s.Frame()
+	if f.parted {
+		f.sync, f.parted = alone, false
+	}
 	b, f.head = b[min(f.head, len(b)):], 0
 	if s.Late() || len(b) == 0 {
 		return
@@ -57,10 +61,29 @@ func (f *follow) segment(s *proto.Scope, dir flow.Dir, b []byte, known bool) {
 	}
 }
 
+// piece looks at the first bytes of a segment that was cut by the snaplen: tshark waits
+// for no rest, and takes what comes next for something new. asked tells that a request
+// was seen: without one it makes nothing of what begins with an empty line.
+func (h *half) piece(s *proto.Scope, dir flow.Dir, b []byte, asked bool) {
+	if h.seen == s.Frame() || len(b) == 0 {
+		return
+	}
+	h.seen, h.parted, h.muted = s.Frame(), true, true
+	switch {
+	case s.Late() || s.Waited(): // the latter was counted when it came
+	case begins(dir, b):
+		h.sync = synced
+		s.Carries(name)
+	case asked || b[0] != '\r' && b[0] != '\n':
+		s.Carries(name)
+		s.Carries("data")
+	}
+}
+
 // lose is told of bytes that begin no message.
 func (h *half) lose(s *proto.Scope, dir flow.Dir, b []byte, known bool) {
 	h.phase = lost
-	if h.sync == synced && dir == flow.ToClient { // any word may be a method
+	if h.sync == synced && !h.parted && dir == flow.ToClient { // any word may be a method
 		h.sync, h.seen = alone, 0
 		h.segment(s, dir, b, known)
 	}
