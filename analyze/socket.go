@@ -340,7 +340,7 @@ func (k *socket) attach(l *lane, slot uint32, c *conversation, spec *proto.Spec)
 func (k *socket) read(l *lane, c *conversation, spec *proto.Spec) {
 	k.spec, k.analyzer, k.name = spec, spec.New(), l.specs.names.of(spec)
 	a, b := k.ports(c)
-	if k.foreign = !k.isInner(l, c) && !spec.Known(a, b); k.foreign {
+	if k.foreign = !k.isInner(l, c) && (!spec.Known(a, b) || k.taken(c, spec)); k.foreign {
 		k.name = 0
 	}
 	if k.facts == nil {
@@ -580,6 +580,19 @@ func (k *socket) counts(l *lane, frame uint64) {
 	if k.name != 0 && k.more != nil {
 		l.carries(int(k.more.around), frame)
 	}
+}
+
+// taken reports whether the ports of the conversation belong to another protocol than
+// that of spec: unless that one handed it over (STARTTLS, CONNECT).
+func (k *socket) taken(c *conversation, spec *proto.Spec) bool {
+	if spec.Taken == nil || k.more != nil && k.more.became != 0 {
+		return false
+	}
+	server, client := c.key.PortA, c.key.PortB
+	if c.flags&clientIsA != 0 {
+		server, client = client, server
+	}
+	return spec.Taken(server, client)
 }
 
 // ports are those that tell what is spoken: the conversation's own, or that which a

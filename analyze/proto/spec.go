@@ -43,7 +43,10 @@ type Spec struct {
 	// ports say, and so does the report; findings and exchanges stay.
 	Unlisted []uint16
 	Anywhere bool
-	Numbers  []uint16 // Link: ethertypes (and LLC SAPs below 0x100); IP: protocol numbers
+	// Taken reports whether Wireshark gives a conversation to another protocol by its
+	// ports, and never looks at the content. nil: it does not.
+	Taken   func(server, client uint16) bool
+	Numbers []uint16 // Link: ethertypes (and LLC SAPs below 0x100); IP: protocol numbers
 	// Probe looks at the first bytes in one direction (one datagram for UDP,
 	// the frame's payload for IP and Link). It is pure. nil: Certain.
 	Probe func(dir flow.Dir, b []byte) Verdict

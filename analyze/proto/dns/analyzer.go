@@ -11,6 +11,7 @@ import (
 	"netwhy/analyze/finding"
 	"netwhy/analyze/flow"
 	"netwhy/analyze/proto"
+	"netwhy/analyze/proto/assigned"
 )
 
 // Bounds and thresholds. Times are nanoseconds.
@@ -409,7 +410,7 @@ func (a *analyzer) counted(s *proto.Scope, m *message, n int) bool {
 	if p != nil {
 		n = int(p.PayloadLen)
 	}
-	return OnPort(s.Client().Port(), s.Server().Port()) || n > headerLen && m.guessed()
+	return OnPort(s.Client().Port(), s.Server().Port()) || n > headerLen && m.guessed() && !assigned.DNS.Taken(s.Server().Port(), s.Client().Port())
 }
 
 // snapped reports whether the frame was cut at capture: what is missing then is

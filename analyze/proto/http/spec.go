@@ -6,6 +6,7 @@ import (
 
 	"netwhy/analyze/flow"
 	"netwhy/analyze/proto"
+	"netwhy/analyze/proto/assigned"
 	"netwhy/analyze/proto/internal/web"
 )
 
@@ -13,7 +14,7 @@ import (
 func Spec() proto.Spec {
 	return proto.Spec{
 		Name: name, Doc: "HTTP/1.0 and 1.1 (RFC 9110, 9112)",
-		Carrier: proto.TCP, Anywhere: true,
+		Carrier: proto.TCP, Anywhere: true, Taken: assigned.HTTP.Taken,
 		Ports:   ports(),
 		Probe:   probe,
 		New:     func() proto.Analyzer { return &analyzer{} },
@@ -31,7 +32,7 @@ func Spec() proto.Spec {
 func Midway() proto.Spec {
 	return proto.Spec{
 		Name: name, Doc: "HTTP/1.1 from the middle of a response on",
-		Carrier: proto.TCP, Ports: ports(), Weak: true, Counts: true, Anywhere: true,
+		Carrier: proto.TCP, Ports: ports(), Weak: true, Counts: true, Anywhere: true, Taken: assigned.HTTP.Taken,
 		Probe: probeMidway,
 		New: func() proto.Analyzer {
 			return &analyzer{half: [2]half{{phase: lost, follow: follow{sync: alone}}, {phase: lost, follow: follow{sync: alone}}}}

@@ -95,24 +95,7 @@ func cut(s *proto.Scope) bool {
 }
 
 // counted counts the frame, as tshark does those in which a record begins or ends.
-// At the port of HTTP it lets HTTP look, which knows nothing of TLS.
-func counted(s *proto.Scope) {
-	if !atHTTP(s) {
-		s.Carries(name)
-	}
-}
-
-// alerted counts an alert, where tshark would see it.
-func alerted(s *proto.Scope, key string) {
-	if !atHTTP(s) {
-		s.Count(proto.TLSAlert, key)
-	}
-}
-
-func atHTTP(s *proto.Scope) bool {
-	const http = 80
-	return s.Server().Port() == http || s.Client().Port() == http
-}
+func counted(s *proto.Scope) { s.Carries(name) }
 
 // found looks for a record at the start of a segment after a gap.
 func (a *analyzer) found(h *half, dir flow.Dir, b []byte) bool {
@@ -159,7 +142,7 @@ func (a *analyzer) record(s *proto.Scope, dir flow.Dir, typ uint8, version uint1
 			return
 		}
 		if typ == handshake.RecordAlert {
-			alerted(s, "encrypted")
+			s.Count(proto.TLSAlert, "encrypted")
 		}
 		a.session.Sealed(s, dir, typ, len(body))
 		if typ == handshake.RecordData && a.inner {
@@ -182,11 +165,11 @@ func (a *analyzer) plain(s *proto.Scope, dir flow.Dir, typ uint8, body []byte) {
 		a.fragment(s, dir, body)
 	case handshake.RecordAlert:
 		if key := handshake.AlertKey(body); key != "encrypted" {
-			alerted(s, key)
+			s.Count(proto.TLSAlert, key)
 			a.session.Alert(s, dir, body[0], body[1])
 			return
 		}
-		alerted(s, "encrypted")
+		s.Count(proto.TLSAlert, "encrypted")
 		a.session.Sealed(s, dir, typ, len(body))
 	case handshake.RecordData:
 		a.inner = true

@@ -5,6 +5,7 @@ import (
 
 	"netwhy/analyze/flow"
 	"netwhy/analyze/proto"
+	"netwhy/analyze/proto/assigned"
 	"netwhy/analyze/proto/internal/handshake"
 	"netwhy/analyze/proto/internal/tlsmsg"
 )
@@ -13,7 +14,7 @@ import (
 func Spec() proto.Spec {
 	return proto.Spec{
 		Name: name, Doc: "TLS 1.0 to 1.3 (RFC 2246, 4346, 5246, 8446)",
-		Carrier: proto.TCP, Anywhere: true,
+		Carrier: proto.TCP, Anywhere: true, Taken: assigned.TLS.Taken,
 		Ports:  []uint16{443, 465, 636, 853, 989, 990, 992, 993, 994, 995, 3269, 5061, 8443, 8883},
 		Probe:  probe,
 		New:    func() proto.Analyzer { return newAnalyzer() },
