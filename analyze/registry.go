@@ -8,10 +8,12 @@ import (
 	"netwhy/analyze/proto/bfd"
 	"netwhy/analyze/proto/bgp"
 	"netwhy/analyze/proto/bittorrent"
+	"netwhy/analyze/proto/cassandra"
 	"netwhy/analyze/proto/cdp"
 	"netwhy/analyze/proto/dcerpc"
 	"netwhy/analyze/proto/dhcp"
 	"netwhy/analyze/proto/dhcpv6"
+	"netwhy/analyze/proto/diameter"
 	"netwhy/analyze/proto/dnp3"
 	"netwhy/analyze/proto/dns"
 	"netwhy/analyze/proto/dtls"
@@ -25,6 +27,7 @@ import (
 	"netwhy/analyze/proto/icmptunnel"
 	"netwhy/analyze/proto/igmp"
 	"netwhy/analyze/proto/imap"
+	"netwhy/analyze/proto/irc"
 	"netwhy/analyze/proto/isakmp"
 	"netwhy/analyze/proto/kafka"
 	"netwhy/analyze/proto/kerberos"
@@ -38,6 +41,7 @@ import (
 	"netwhy/analyze/proto/mysql"
 	"netwhy/analyze/proto/nd"
 	"netwhy/analyze/proto/netbios"
+	"netwhy/analyze/proto/nntp"
 	"netwhy/analyze/proto/ntp"
 	"netwhy/analyze/proto/openvpn"
 	"netwhy/analyze/proto/ospf"
@@ -62,6 +66,7 @@ import (
 	"netwhy/analyze/proto/ssh"
 	"netwhy/analyze/proto/stp"
 	"netwhy/analyze/proto/syslog"
+	"netwhy/analyze/proto/tacacs"
 	"netwhy/analyze/proto/tds"
 	"netwhy/analyze/proto/telnet"
 	"netwhy/analyze/proto/tftp"
@@ -81,11 +86,13 @@ func Protocols() []proto.Spec {
 		bfd.Spec(),
 		bgp.Spec(),
 		bittorrent.Spec(),
+		cassandra.Spec(),
 		cdp.Spec(),
 		dcerpc.Spec(),
 		dhcp.Cut(),
 		dhcp.Spec(),
 		dhcpv6.Spec(),
+		diameter.Spec(),
 		dnp3.Spec(),
 		dns.LLMNR(),
 		dns.MDNS(),
@@ -104,6 +111,7 @@ func Protocols() []proto.Spec {
 		icmptunnel.Spec(),
 		igmp.Spec(),
 		imap.Spec(),
+		irc.Spec(),
 		isakmp.NAT(),
 		isakmp.Spec(),
 		kafka.Spec(),
@@ -120,6 +128,7 @@ func Protocols() []proto.Spec {
 		nd.Spec(),
 		netbios.Datagrams(),
 		netbios.Names(),
+		nntp.Spec(),
 		ntp.Spec(),
 		openvpn.Spec(),
 		openvpn.TCP(),
@@ -153,6 +162,7 @@ func Protocols() []proto.Spec {
 		stp.Spec(),
 		syslog.Spec(),
 		syslog.TCP(),
+		tacacs.Spec(),
 		tds.Spec(),
 		telnet.Spec(),
 		telnet.Plain(),

@@ -14,8 +14,9 @@ func FuzzFailure(f *testing.F) {
 		if len(topic) > len(b) || code != 0 && len(b) < 2 {
 			t.Errorf("code %d of %d bytes", code, len(b))
 		}
-		meaning(code)
-		errorName(code)
+		if access, moved, unable := meaning(code); access+moved+unable > 1 || errorName(code) == "" {
+			t.Errorf("code %d means several things, or has no name", code)
+		}
 	})
 }
 
