@@ -21,6 +21,7 @@ type analyzer struct {
 // half is one direction.
 type half struct {
 	skip    int    // bytes of a record that nobody needs
+	want    int    // bytes of the record at hand that are still to come
 	lost    bool   // look for the next record
 	seen    bool   // a record was read
 	message []byte // handshake messages put together from records
@@ -79,9 +80,10 @@ func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 		h.skip = n
 		return headerLen, nil
 	}
-	if len(b) < headerLen+n {
+	if h.want = headerLen + n - len(b); h.want > 0 {
 		return 0, nil
 	}
+	h.want = 0
 	counted(s)
 	a.record(s, dir, typ, version, b[headerLen:headerLen+n])
 	return headerLen + n, nil
@@ -96,6 +98,14 @@ func cut(s *proto.Scope) bool {
 
 // counted counts the frame, as tshark does those in which a record begins or ends.
 func counted(s *proto.Scope) { s.Carries(name) }
+
+// alerted counts an alert, but for one that tshark takes for sent again: it does not
+// look into its segment.
+func alerted(s *proto.Scope, key string) {
+	if !s.Resent() {
+		s.Count(proto.TLSAlert, key)
+	}
+}
 
 // found looks for a record at the start of a segment after a gap.
 func (a *analyzer) found(h *half, dir flow.Dir, b []byte) bool {
@@ -115,6 +125,10 @@ func (a *analyzer) Gap(s *proto.Scope, dir flow.Dir, n int) error {
 	a.session.Data(dir) // it may have been
 	if a.session.Done() && a.keys.opens(dir) {
 		s.InnerLost(dir, n) // close enough: records add some 30 bytes
+	}
+	if h.want > 0 { // what there was of that record is gone
+		h.skip, h.want = h.want, 0
+		a.keys.resync(dir)
 	}
 	if h.skip >= n {
 		h.skip -= n
@@ -142,7 +156,7 @@ func (a *analyzer) record(s *proto.Scope, dir flow.Dir, typ uint8, version uint1
 			return
 		}
 		if typ == handshake.RecordAlert {
-			s.Count(proto.TLSAlert, "encrypted")
+			alerted(s, "encrypted")
 		}
 		a.session.Sealed(s, dir, typ, len(body))
 		if typ == handshake.RecordData && a.inner {
@@ -165,11 +179,11 @@ func (a *analyzer) plain(s *proto.Scope, dir flow.Dir, typ uint8, body []byte) {
 		a.fragment(s, dir, body)
 	case handshake.RecordAlert:
 		if key := handshake.AlertKey(body); key != "encrypted" {
-			s.Count(proto.TLSAlert, key)
+			alerted(s, key)
 			a.session.Alert(s, dir, body[0], body[1])
 			return
 		}
-		s.Count(proto.TLSAlert, "encrypted")
+		alerted(s, "encrypted")
 		a.session.Sealed(s, dir, typ, len(body))
 	case handshake.RecordData:
 		a.inner = true
