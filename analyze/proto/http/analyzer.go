@@ -3,6 +3,7 @@ package http
 import (
 	"bytes"
 	"strconv"
+	"strings"
 
 	"netwhy/analyze/conn"
 	"netwhy/analyze/finding"
@@ -265,7 +266,7 @@ func (a *analyzer) request(s *proto.Scope, h *head) {
 	}
 	method, label := labelOf(s, h)
 	r := request{label: label, q: web.Request{
-		Method: method, Target: label[len(method)+1:], Host: s.Word(h.host[:min(len(h.host), web.MaxHost)]),
+		Method: method, Target: strings.TrimPrefix(label[len(method):], " "), Host: s.Word(h.host[:min(len(h.host), web.MaxHost)]),
 		Auth: len(h.auth) > 0, Seen: true,
 	}}
 	if r.q.Auth {

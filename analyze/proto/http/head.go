@@ -110,6 +110,10 @@ func (h *head) statusLine(line []byte) bool {
 
 func (h *head) requestLine(line []byte) bool {
 	method, rest, ok := bytes.Cut(line, []byte{' '})
+	if !ok && isMethod(line) { // and nothing more: to tshark too it is a request
+		h.method = line
+		return true
+	}
 	if !ok || len(method) == 0 || len(method) > longestMethod || !isMethod(method) {
 		return false
 	}

@@ -32,6 +32,7 @@ type analyzer struct {
 	session  handshake.Session
 	version  uint32
 	offered  uint32   // by the client, also when nobody knows it
+	veiled   bool     // another version was asked for: to tshark the client's part is sealed until the server's comes
 	keys     [2]*keys // of Initial packets, by sender: client, server
 	keyed    []byte   // connection id that they follow from
 	derived  int
@@ -346,6 +347,7 @@ func errorName(code uint64) string {
 
 func (a *analyzer) negotiation(s *proto.Scope, dir flow.Dir, p *long) {
 	a.note(s, a.sender(dir), true)
+	a.veiled = true
 	var list []string
 	for b := p.payload; len(b) >= 4 && len(list) < maxVersions; b = b[4:] {
 		if v := be32(b); v&0x0f0f0f0f != 0x0a0a0a0a {

@@ -282,7 +282,9 @@ func (a *analyzer) messages(s *proto.Scope, from int, crypto *stream) {
 		if !ok {
 			return
 		}
-		s.Carries("tls") // as Wireshark counts it
+		if a.veiled = a.veiled && from == 0; !a.veiled {
+			s.Carries("tls") // as Wireshark counts it
+		}
 		// Tickets are nobody's concern, and the handshake is timed by its packets.
 		if typ != tlsmsg.TypeFinished && (crypto == &a.crypto[from] || crypto == &a.secure.crypto[from]) {
 			a.session.Message(s, direction(from), typ, body, handshake.When{At: at, Frame: frame})

@@ -181,7 +181,11 @@ func (c *calls) reply(s *proto.Scope, xid uint32, b []byte, total int) {
 				code = states[n]
 			}
 		} else if k.program == nfs && k.version == 3 && k.procedure != 0 && len(b) >= at+8 {
-			c.nfs(s, xid, k, binary.BigEndian.Uint32(b[at+4:]), total)
+			status := binary.BigEndian.Uint32(b[at+4:])
+			if status != 0 && behind(k.procedure, b[at+8:]) {
+				s.Carries("data")
+			}
+			c.nfs(s, xid, k, status, total)
 			return
 		}
 	}
@@ -191,6 +195,36 @@ func (c *calls) reply(s *proto.Scope, xid uint32, b []byte, total int) {
 	if failed {
 		s.Report(Refused, finding.Text(name(k.program)), finding.Text(code), finding.Num(1))
 	}
+}
+
+// behind reports whether more than attributes follows the status of a failed procedure
+// of NFS 3 (RFC 1813, 3.3): it is of no answer that there is.
+func behind(procedure uint32, b []byte) bool {
+	const (
+		before, after                                 = 24, 84 // bytes of what an object was and is
+		getAttr, setAttr, write, rename, link, commit = 1, 2, 7, 14, 15, 21
+	)
+	optional := func(size int) {
+		if len(b) >= 4 && binary.BigEndian.Uint32(b) != 0 {
+			b = b[min(size, len(b)-4):]
+		}
+		b = b[min(4, len(b)):]
+	}
+	changed := func() { optional(before); optional(after) }
+	switch {
+	case procedure == getAttr:
+	case procedure == rename:
+		changed()
+		changed()
+	case procedure == link:
+		optional(after)
+		changed()
+	case procedure == setAttr, procedure >= write && procedure < rename, procedure == commit:
+		changed()
+	default: // it only reads
+		optional(after)
+	}
+	return len(b) > 0
 }
 
 func (c *calls) nfs(s *proto.Scope, xid uint32, k call, status uint32, total int) {

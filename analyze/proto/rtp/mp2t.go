@@ -9,7 +9,7 @@ import (
 func TS() proto.Spec {
 	return proto.Spec{
 		Name: "mp2t", Doc: "MPEG-2 transport stream, ISO/IEC 13818-1",
-		Carrier: proto.UDP, Anywhere: true,
+		Carrier: proto.UDP, Anywhere: true, Also: unitNames(),
 		Probe: func(_ flow.Dir, b []byte) proto.Verdict {
 			if len(b) < 2*tsPacket || len(b)%tsPacket != 0 {
 				return proto.No // a single one is too little to tell

@@ -29,7 +29,7 @@ func Spec() proto.Spec {
 	payload := finding.Metric{Name: "payload_type", Doc: "RFC 3551, 6"}
 	return proto.Spec{
 		Name: name, Doc: "Real-time Transport Protocol, RFC 3550",
-		Also:    []string{rtcp, "mp2t"},
+		Also:    append(unitNames(), rtcp, "mp2t"),
 		Carrier: proto.UDP, Anywhere: true,
 		Probe: probe,
 		New:   func() proto.Analyzer { return &analyzer{} },
@@ -57,14 +57,14 @@ func Spec() proto.Spec {
 }
 
 const (
-	name             = "rtp"
-	rtcp             = "rtcp"
-	headLen          = 12
-	firstRTCP        = 200
-	lastRTCP         = 204
-	tsPacket, tsSync = 188, 0x47
-	typeTS           = 33
-	clock8k          = 8000
+	name                     = "rtp"
+	rtcp                     = "rtcp"
+	headLen                  = 12
+	firstRTCP                = 200
+	lastRTCP                 = 204
+	tsPacket, tsHead, tsSync = 188, 4, 0x47
+	typeTS                   = 33
+	clock8k                  = 8000
 )
 
 // probe knows static payload types by the lengths that they can have; what was
@@ -136,6 +136,7 @@ type stream struct {
 	transit    float64
 	jitter     float64 // in clock units
 	continuity map[uint16]byte
+	units      map[uint16]*unit // by PID, as many as continuity has
 }
 
 type analyzer struct{ streams [2][]*stream }
@@ -233,7 +234,7 @@ func (x *stream) transitOf(now int64, stamp uint32) float64 {
 // ts checks the continuity counters.
 func (x *stream) ts(s *proto.Scope, b []byte) {
 	if x.continuity == nil {
-		x.continuity = map[uint16]byte{}
+		x.continuity, x.units = map[uint16]byte{}, map[uint16]*unit{}
 	}
 	const nullPID, maxPIDs = 0x1fff, 256
 	for ; len(b) >= tsPacket && b[0] == tsSync; b = b[tsPacket:] {
@@ -248,8 +249,26 @@ func (x *stream) ts(s *proto.Scope, b []byte) {
 		}
 		if known || len(x.continuity) < maxPIDs {
 			x.continuity[pid] = counter
+			x.unit(s, pid, b[:tsPacket])
 		}
 	}
+}
+
+// unit hands the payload of a packet to what its PID carries.
+func (x *stream) unit(s *proto.Scope, pid uint16, b []byte) {
+	at := tsHead
+	if b[3]&0x20 != 0 {
+		at += 1 + int(b[tsHead])
+	}
+	if at > len(b) || b[3]&0xc0 != 0 { // scrambled
+		return
+	}
+	u := x.units[pid]
+	if u == nil {
+		u = &unit{}
+		x.units[pid] = u
+	}
+	u.take(s, pid, b[at:], b[1]&0x40 != 0)
 }
 
 func (x *stream) end(s *proto.Scope) {

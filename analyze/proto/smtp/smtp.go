@@ -28,7 +28,7 @@ func Spec() proto.Spec {
 	text := finding.Metric{Name: "text", Text: true, Doc: "the server's words"}
 	return proto.Spec{
 		Name: "smtp", Doc: "Simple Mail Transfer Protocol, RFC 5321",
-		Also:    carried(),
+		Also:    dialog.MailNames(),
 		Carrier: proto.TCP, Ports: []uint16{25, 587, 2525}, Unlisted: []uint16{2525},
 		Probe: probe,
 		New:   newAnalyzer,
@@ -91,12 +91,9 @@ func probe(dir flow.Dir, b []byte) proto.Verdict {
 
 type analyzer struct{ *dialog.Dialog }
 
-// carried are the names of what a mail is: nearly every one has a part that is text.
-func carried() []string { return []string{"imf", "data-text-lines"} }
-
 func newAnalyzer() proto.Analyzer {
 	a := analyzer{dialog.New("smtp", reply, "AUTH")}
-	a.Carried = carried()
+	a.Mail = new(dialog.Mail)
 	return a
 }
 

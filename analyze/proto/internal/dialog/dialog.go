@@ -12,6 +12,7 @@ import (
 	"netwhy/analyze/proto"
 	"netwhy/analyze/proto/internal/ask"
 	"netwhy/analyze/proto/internal/frames"
+	"netwhy/analyze/proto/internal/web"
 )
 
 // Greeting is the verb of the reply that nobody asked for: the first.
@@ -31,8 +32,7 @@ type Reply struct {
 // Dialog is one conversation. Protocol and Reply must be set.
 type Dialog struct {
 	Reply func(s *proto.Scope, r *Reply)
-	// Carried names what the client's messages are, once they are whole.
-	Carried []string
+	Mail  *Mail // counts the client's messages; nil: there are none
 	// Secret are verbs whose argument is not kept.
 	Secret []string
 
@@ -41,7 +41,6 @@ type Dialog struct {
 	verbs   []string
 	started bool
 	content bool // the client sends a message
-	text    bool // of which more than the header has come
 	data    bool // the client's next line is no command (AUTH)
 	chunk   int  // bytes of BDAT to come
 	lost    [2]bool
@@ -63,11 +62,22 @@ func ProbeReply(b []byte, codes ...string) bool {
 
 const maxCommands = 256
 
-// lines is what tshark calls the text of a message, as distinct from its header.
-const lines = "data-text-lines"
+// endOfMail is the line with a single dot, and the end of the line before.
+const endOfMail = "\r\n.\r\n"
 
 // Data implements the analyzer's Data.
 func (d *Dialog) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
+	if dir == flow.ToClient || d.Mail == nil {
+		return d.one(s, dir, b)
+	}
+	d.Mail.segment(s, b)
+	used, err := d.one(s, dir, b)
+	d.Mail.left(len(b) - used)
+	return used, err
+}
+
+// one takes a line, or a part of a message.
+func (d *Dialog) one(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 	if dir == flow.ToServer && !d.data {
 		if n := min(d.chunk, len(b)); n > 0 {
 			d.chunk -= n
@@ -95,15 +105,11 @@ func (d *Dialog) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 
 // body passes over a message to the line with a single dot.
 func (d *Dialog) body(s *proto.Scope, b []byte) int {
-	end := []byte("\r\n.\r\n")
+	end := []byte(endOfMail)
 	if bytes.HasPrefix(b, end[2:]) {
 		d.finish(s)
 		return 3
 	}
-	if len(d.Carried) > 0 {
-		s.Carries(lines) // each segment of it, as tshark
-	}
-	d.text = d.text || bytes.Contains(b, end[:2]) && bytes.Contains(b, []byte("\r\n\r\n"))
 	if i := bytes.Index(b, end); i >= 0 {
 		d.finish(s)
 		return i + len(end)
@@ -113,12 +119,6 @@ func (d *Dialog) body(s *proto.Scope, b []byte) int {
 
 func (d *Dialog) finish(s *proto.Scope) {
 	d.content = false
-	for _, name := range d.Carried {
-		if name != lines || d.text {
-			s.Carries(name)
-		}
-	}
-	d.text = false
 	d.queue(s, Content, "")
 }
 
@@ -140,9 +140,16 @@ func (d *Dialog) command(s *proto.Scope, line []byte) {
 		d.queue(s, "AUTH", "")
 		return
 	}
+	const shortest = 4 // verb, or else tshark takes the line for text
+	if d.Mail != nil && len(line) < shortest && len(line) > 0 && line[0] != '.' {
+		s.Carries(web.NameText)
+	}
 	verb, arg, _ := bytes.Cut(line, []byte{' '})
 	v := strings.ToUpper(ask.Clip(verb))
 	a := ask.Clip(arg)
+	if v == "DATA" && d.Mail != nil {
+		d.Mail.begin()
+	}
 	if v == "BDAT" {
 		for _, c := range arg {
 			if c < '0' || c > '9' || d.chunk > 1<<28 {

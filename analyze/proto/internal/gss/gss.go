@@ -15,6 +15,10 @@ const (
 	ntlm   = "ntlmssp"
 	krb    = "spnego-krb5"
 	begins = "NTLMSSP\x00" // every message of NTLM (MS-NLMP, 2.2.1)
+
+	// A checksum over the mechanisms (RFC 4178, 4.2.2) that is a signature of NTLM: 16
+	// bytes, of version 1 (MS-NLMP, 2.2.2.9.1).
+	signature = "\xa3\x12\x04\x10\x01\x00\x00\x00"
 )
 
 // First bytes of wrapped tokens (RFC 2743, 3.1; RFC 4178, 4.2).
@@ -45,7 +49,7 @@ func Inside(s *proto.Scope, b []byte) {
 	if len(b) > 0 && (b[0] == initial || b[0] == response || b[0] == other) {
 		s.Carries(nego)
 	}
-	if bytes.Contains(b, []byte(begins)) {
+	if bytes.Contains(b, []byte(begins)) || bytes.Contains(b, []byte(signature)) {
 		s.Carries(ntlm)
 	}
 	if kerberos(b, 0) {

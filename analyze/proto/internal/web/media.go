@@ -47,15 +47,16 @@ func mediaOf(n int, multipart bool) string {
 	case n == 0:
 		return data
 	case multipart:
-		return "mime_multipart"
+		return NameMultipart
 	}
 	return media
 }
 
 // Names of bodies that depend on more than their type.
 const (
-	NameJSON = "json"
-	NameText = "data-text-lines"
+	NameJSON      = "json"
+	NameText      = "data-text-lines"
+	NameMultipart = "mime_multipart"
 )
 
 const (
@@ -86,5 +87,5 @@ func Seen(name string, b []byte) string {
 
 // MediaNames are all that Media returns.
 func MediaNames() []string {
-	return []string{NameText, NameJSON, "xml", "urlencoded-form", png, gif, jpeg, "ocsp", "mime_multipart", media, data}
+	return []string{NameText, NameJSON, "xml", "urlencoded-form", png, gif, jpeg, "ocsp", NameMultipart, media, data}
 }
