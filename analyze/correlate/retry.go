@@ -23,24 +23,30 @@ const (
 	// (libraries 5 to 60 s), and who asks after two minutes has asked anew.
 	retryLeast = second
 	retryMost  = 120 * second
+	// After an error clients try again with pauses that begin below a second and
+	// double; who asks every ten seconds or less often looks whether it is over.
+	errorMost = 10 * second
 )
 
-// Retries finds requests that were sent again on another connection.
+// Retries finds requests that were sent again, on another connection or on the same.
 func Retries() Spec {
 	return Spec{
-		Name: "retries", Doc: "HTTP requests sent again on another connection (RFC 9110, 9.2.2; RFC 9112, 9.3.1)",
+		Name: "retries", Doc: "HTTP requests sent again (RFC 9110, 9.2.2; RFC 9112, 9.3.1)",
 		New: func() Correlator { return &retries{lost: map[retryKey][]asked{}} },
 		Codes: []finding.Def{{
 			Code: HTTPRetry, Severity: finding.Notice,
-			Doc: "A client sent the same request again on a new connection, after the first one had no answer: its connection was reset or closed, or the client waited for 1 s or more. What is not idempotent (POST) may have been done twice. A service that is asked twice for everything carries twice the load.",
+			Doc: "A client sent the same request again, on the same connection or another one, after the first had no answer (its connection was reset or closed, or the client waited for 1 s or more), or within 10 s after it was answered with an error that may pass (408, 429, 500, 502, 503, 504). What is not idempotent (POST) may have been done twice. A service that is asked twice for everything carries twice the load.",
 			Metrics: []finding.Metric{
 				{Name: "method", Text: true, Doc: "of the request"},
 				{Name: "target", Text: true, Doc: "path or URL asked for"},
 				{Name: "host", Text: true, Doc: "host asked for"},
 				{Name: "attempts", Doc: "times that the request was sent"},
 				{Name: "resets", Doc: "attempts that ended in a reset"},
-				{Name: "answered", Doc: "1: the last attempt has an answer, or none is missed yet"},
+				{Name: "answered", Doc: "1: the last attempt has an answer other than such an error, or none is missed yet"},
 				{Name: "lost_seconds", Doc: "from the first attempt to the last"},
+				{Name: "errors", Doc: "attempts that were answered with such an error"},
+				{Name: "status", Doc: "of the first of them; 0: there is none"},
+				{Name: "same_connection", Doc: "attempts on the connection of the one before"},
 			},
 		}},
 	}
@@ -68,7 +74,7 @@ type answered struct {
 }
 
 type retries struct {
-	lost   map[retryKey][]asked // without an answer
+	lost   map[retryKey][]asked // without an answer, or with an error
 	losses int
 	first  pages[answered]
 	latest hosts.Table[uint32] // of first, by client and request
@@ -86,7 +92,7 @@ func (r *retries) Event(o *Out, e *proto.Event) {
 		r.judge(o, e.Time-2*retryMost)
 	}
 	k := retryKey{x.Client, x.Request}
-	if x.Unanswered {
+	if x.Unanswered || x.Status != 0 {
 		if r.losses < maxAsked {
 			r.losses++
 			r.lost[k] = append(r.lost[k], asked{e.Flow, *x})
@@ -162,32 +168,51 @@ func (r *retries) judge(o *Out, before int64) {
 func chainOf(all []asked) int {
 	n := 1
 	for ; n < len(all); n++ {
-		before, next := &all[n-1], &all[n]
-		wait := next.Start - before.End
-		if !before.Unanswered || before.flow == next.flow || wait < 0 || wait > retryMost || !before.Over && wait < retryLeast {
+		if !all[n-1].repeatedBy(&all[n]) {
 			break
 		}
 	}
 	return n
 }
 
+// repeatedBy reports whether another attempt was made because of how one ended.
+func (a *asked) repeatedBy(next *asked) bool {
+	wait := next.Start - a.End
+	switch {
+	case wait < 0:
+		return false
+	case a.Status != 0:
+		return next.Start >= a.Answered && wait < errorMost
+	case !a.Unanswered || a.flow == next.flow && !a.Apart:
+		return false
+	}
+	return wait <= retryMost && (a.Over || wait >= retryLeast)
+}
+
 func retried(all []asked) finding.Finding {
 	first, last := &all[0], &all[len(all)-1]
 	f := finding.Finding{Code: HTTPRetry, Severity: finding.Notice, Flow: first.flow}
-	resets := 0
+	resets, errors, status, same := 0, 0, 0, 0
 	for i := range all {
 		f.Evidence.Add(all[i].Frame, all[i].Start)
 		if all[i].Reset {
 			resets++
 		}
+		if all[i].Status != 0 {
+			errors++
+			status = cmp.Or(status, all[i].Status)
+		}
+		if i > 0 && all[i].flow == all[i-1].flow {
+			same++
+		}
 	}
 	answered := 1
-	if last.Unanswered {
+	if last.Unanswered || last.Status != 0 {
 		answered = 0
 	}
 	f.Values = []finding.Value{
 		finding.Text(first.Method), finding.Text(first.Target), finding.Text(first.Host), finding.Num(len(all)), finding.Num(resets),
-		finding.Num(answered), finding.Num(float64(last.Start-first.Start) / float64(second)),
+		finding.Num(answered), finding.Num(float64(last.Start-first.Start) / float64(second)), finding.Num(errors), finding.Num(status), finding.Num(same),
 	}
 	return f
 }

@@ -25,6 +25,10 @@ func TestRetries(t *testing.T) {
 			x.Unanswered, x.Over, x.Reset = true, true, true
 		case "waits":
 			x.Unanswered = true
+		case "impatient":
+			x.Unanswered, x.Apart = true, true
+		case "busy":
+			x.Status, x.Answered = 503, x.Start+second/10
 		case "other":
 			x.Request = 8
 		}
@@ -42,6 +46,12 @@ func TestRetries(t *testing.T) {
 		{"answered, asked anew", []*proto.Event{at(0, 1, "ok"), at(1, 2, "ok")}, ""},
 		{"before", []*proto.Event{at(0, 1, "ok"), at(1, 2, "reset")}, ""},
 		{"on the same connection", []*proto.Event{at(0, 1, "waits"), at(0, 4, "ok")}, ""},
+		{"on the same connection, while it waits", []*proto.Event{at(0, 1, "impatient"), at(0, 4, "ok")}, "2/0/1"},
+		{"on the same connection, too soon", []*proto.Event{at(0, 1, "impatient"), at(0, 1.2, "ok")}, ""},
+		{"after an error", []*proto.Event{at(0, 1, "busy"), at(0, 1.5, "busy"), at(0, 2.5, "ok")}, "3/0/1"},
+		{"after an error, in vain", []*proto.Event{at(0, 1, "busy"), at(1, 1.5, "busy")}, "2/0/0"},
+		{"twice at once, both with an error", []*proto.Event{at(0, 1, "busy"), at(1, 1.05, "busy")}, ""},
+		{"whether the error is over", []*proto.Event{at(0, 1, "busy"), at(0, 16, "busy"), at(0, 31, "ok")}, ""},
 		{"something else", []*proto.Event{at(0, 1, "reset"), at(1, 2, "other")}, ""},
 		{"much later", []*proto.Event{at(0, 1, "reset"), at(1, 200, "ok")}, ""},
 	} {

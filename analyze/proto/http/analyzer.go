@@ -72,6 +72,9 @@ type request struct {
 	headAnswer bool  // a 100 came
 	failed     bool
 	unanswered bool
+	again      bool // it was asked again while it waited
+	told       bool // what became of it
+	status     int  // of the response
 }
 
 // wire is a message as it came: its first and last bytes.
@@ -106,6 +109,7 @@ type analyzer struct {
 	asked   bool // a request was seen
 	heard   bool // the server said something
 	given   bool // the first request was handed over
+	repeats int  // of the next requests are told, since one before failed
 }
 
 // Data implements proto.Analyzer. It uses at most one head or piece of body a
@@ -283,6 +287,7 @@ func (a *analyzer) request(s *proto.Scope, h *head) {
 		r.expect = s.Now()
 	}
 	r.wire[flow.ToServer] = began(s, h.bytes())
+	a.impatient(&r)
 	a.expect(s, &r)
 	p := &a.half[flow.ToServer]
 	p.expect(h)
@@ -383,6 +388,7 @@ func (a *analyzer) response(s *proto.Scope, h *head) {
 	if r.wire[flow.ToServer].first != 0 && !r.gap && r.whole {
 		wait = max(r.wire[flow.ToClient].start-r.wire[flow.ToServer].end, 0)
 	}
+	r.status = h.status
 	r.failed = web.Judge(s, &r.q, &web.Response{Status: h.status, Wait: wait, Challenge: h.challenge, Location: h.location})
 	a.short = h.status == 200 && h.length <= web.MaxRefusal && !a.ocsp
 	p := &a.half[flow.ToClient]
@@ -629,21 +635,39 @@ func (a *analyzer) countStatus(s *proto.Scope) {
 	}
 }
 
-// attempted publishes the oldest request, if it is the first or has no answer.
+// impatient notes that the latest request is asked again before its answer began, a
+// second or more after it was sent: who pipelines does not ask for one thing twice.
+func (a *analyzer) impatient(next *request) {
+	if len(a.pending) == 0 {
+		return
+	}
+	r := &a.pending[len(a.pending)-1]
+	waited := next.wire[flow.ToServer].start - r.wire[flow.ToServer].end
+	r.again = waited >= unanswered && r.whole && !r.gap && r.wire[flow.ToClient].first == 0 && r.q.Seen &&
+		r.q.Method == next.q.Method && r.q.Target == next.q.Target && r.q.Host == next.q.Host
+}
+
+// attempted publishes the oldest request, if it is the first, failed, or comes after
+// one that did.
 func (a *analyzer) attempted(s *proto.Scope, why proto.End) {
 	r := &a.pending[0]
-	if w := &r.wire[flow.ToServer]; r.q.Seen && w.first != 0 && (!a.given || r.unanswered) {
-		web.Attempted(s, &r.q, w.start, w.end, w.first, r.unanswered, why)
+	fate := web.Fate{Unanswered: r.unanswered || r.again, Apart: r.again, Status: r.status, Answered: r.wire[flow.ToClient].start, Why: why}
+	failed := fate.Failed()
+	if w := &r.wire[flow.ToServer]; r.q.Seen && w.first != 0 && (!a.given || failed || a.repeats > 0) {
+		web.Attempted(s, &r.q, w.start, w.end, w.first, fate)
 	}
-	a.given = true
+	a.given, r.told = true, true
+	if a.repeats = max(a.repeats-1, 0); failed {
+		a.repeats = web.Repeats
+	}
 }
 
 // give hands over the exchange of the oldest request and forgets it.
 func (a *analyzer) give(s *proto.Scope, complete bool) {
-	if !a.given {
+	r := &a.pending[0]
+	if !r.told {
 		a.attempted(s, proto.Over)
 	}
-	r := &a.pending[0]
 	if q, w := &r.wire[flow.ToServer], &r.wire[flow.ToClient]; q.first != 0 {
 		s.Exchange(&conn.Exchange{
 			Protocol: name, Label: r.label, Code: r.code, Failed: r.failed, Complete: complete && !r.gap,
@@ -724,6 +748,7 @@ func (a *analyzer) End(s *proto.Scope, why proto.End) {
 	for len(a.pending) > 0 {
 		r := &a.pending[0]
 		w := &r.wire[flow.ToServer]
+		r.again = r.again && !oneSided
 		waited := max(now-w.end, 0)
 		if !oneSided && r.whole && !r.gap && w.first != 0 && (over || waited >= unanswered) && a.half[flow.ToClient].phase != lost {
 			web.Unanswered(s, &r.q, w.end, w.last, waited, why == proto.Reset)

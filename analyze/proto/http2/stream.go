@@ -147,8 +147,12 @@ func (a *analyzer) endStream(s *proto.Scope, dir flow.Dir, id uint32) {
 // close hands over the exchange of a stream; why is what ended it.
 func (a *analyzer) close(s *proto.Scope, id uint32, st *stream, complete bool, why proto.End) {
 	delete(a.streams, id)
-	if lost := st.lost(&a.half[flow.ToClient]); st.q.Seen && (lost || st.first) {
-		web.Attempted(s, &st.q, st.x.ReqStart, st.x.ReqEnd, st.x.ReqFrame, lost, why)
+	fate := web.Fate{Unanswered: st.lost(&a.half[flow.ToClient]), Apart: true, Status: st.status, Answered: st.x.RespStart, Why: why}
+	if failed := fate.Failed(); st.q.Seen && (failed || st.first) {
+		web.Attempted(s, &st.q, st.x.ReqStart, st.x.ReqEnd, st.x.ReqFrame, fate)
+		if failed {
+			a.asked = min(a.asked, web.FirstStreams-web.Repeats)
+		}
 	}
 	if st.grpcStatus >= 0 {
 		st.x.Code = "grpc " + grpcName(st.grpcStatus)

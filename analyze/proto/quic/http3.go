@@ -294,8 +294,12 @@ func (e *exchange) lost() bool { return e.half[0].ended && e.x.RespFrame == 0 }
 
 // close hands over an exchange; why is what ended it.
 func (h *http3) close(s *proto.Scope, id uint64, e *exchange, complete bool, why proto.End) {
-	if lost := e.lost(); e.q.Seen && (lost || e.first) {
-		web.Attempted(s, &e.q, e.x.ReqStart, e.x.ReqEnd, e.x.ReqFrame, lost, why)
+	fate := web.Fate{Unanswered: e.lost(), Apart: true, Status: e.status, Answered: e.x.RespStart, Why: why}
+	if failed := fate.Failed(); e.q.Seen && (failed || e.first) {
+		web.Attempted(s, &e.q, e.x.ReqStart, e.x.ReqEnd, e.x.ReqFrame, fate)
+		if failed {
+			h.asked = min(h.asked, web.FirstStreams-web.Repeats)
+		}
 	}
 	delete(h.exchanges, id)
 	if len(h.finished) >= maxFinished {
