@@ -659,7 +659,7 @@ func (l *lane) icmp() {
 		l.d.events = append(l.d.events, event{slot: slot, Event: proto.Event{Frame: l.frame.Number, Time: l.frame.Time, Body: &e}})
 	}
 	if p.Quote.Valid {
-		l.quoted()
+		l.nameQuote()
 	}
 	if !p.Quote.Valid && len(l.pings) < maxPings {
 		l.pings[pingKey{p.Key, p.SrcIsA}] = p.TTL
@@ -670,36 +670,6 @@ func (l *lane) icmp() {
 	}
 	if !p.Quote.Valid && p.L4 < p.End {
 		l.message(proto.ICMP, number, l.raw[p.L4:p.End:p.End])
-	}
-}
-
-// quoted shows the datagram inside an ICMP error to the analyzer that asked for
-// such of its port.
-func (l *lane) quoted() {
-	q := &l.pkt.Quote
-	l.nameQuote()
-	if q.Proto != flow.UDP || !q.HasPorts {
-		return
-	}
-	header := uint32(40) // IPv6 without extension headers
-	if b := l.raw[min(q.At, l.pkt.End):l.pkt.End]; len(b) > 0 && b[0]>>4 == 4 {
-		header = uint32(b[0]&0x0f) * 4
-	} else if len(b) < 7 || b[6] != flow.UDP {
-		return
-	}
-	const udpHeader = 8
-	at := q.At + header + udpHeader
-	if at >= l.pkt.End {
-		return
-	}
-	for _, port := range [2]uint16{q.Key.PortA, q.Key.PortB} {
-		for _, i := range l.specs.byPort[port] {
-			if spec := &l.specs.all[i]; spec.Carrier&proto.UDP != 0 && spec.Quoted != nil {
-				l.setScope(0, nil, &socket{})
-				spec.Quoted(&l.scope, l.raw[at:l.pkt.End:l.pkt.End])
-				return
-			}
-		}
 	}
 }
 

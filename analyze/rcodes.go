@@ -1,8 +1,12 @@
 package analyze
 
 import (
+	"netwhy/analyze/flow"
 	"netwhy/analyze/proto"
+	"netwhy/analyze/proto/assigned"
 	"netwhy/analyze/proto/dns"
+	"netwhy/analyze/proto/http"
+	"netwhy/analyze/proto/tls"
 	"netwhy/analyze/tcp"
 )
 
@@ -30,4 +34,31 @@ func (l *lane) cutCodes(payload []byte, m tcp.Marks) {
 		return
 	}
 	dns.CodesOfCut(payload, func(key string) { l.Count(proto.DNSRcode, key, 1) })
+}
+
+// quotedCodes counts what the segment says that an ICMP error quotes: Linux quotes as
+// much of it as fits 576 bytes (RFC 1812, 4.3.2.3).
+func (l *lane) quotedCodes(payload []byte) {
+	q := &l.pkt.Quote
+	low, high := min(q.Key.PortA, q.Key.PortB), max(q.Key.PortA, q.Key.PortB)
+	tell := func(c proto.Counter) func(string) {
+		return func(key string) { l.Count(c, key, 1) }
+	}
+	switch {
+	case q.Proto == flow.UDP:
+		key, ok := dns.Code(payload)
+		if ok && (dns.OnPort(low, high) || dns.Guessed(payload) && !assigned.DNS.Taken(low, high)) {
+			l.Count(proto.DNSRcode, key, 1)
+		}
+	case q.Proto != flow.TCP:
+	case dns.OnStreamPort(low, high):
+		dns.CodesOfCut(payload, tell(proto.DNSRcode))
+	default:
+		if !assigned.HTTP.Taken(low, high) {
+			http.Quoted(payload, tell(proto.HTTPStatus))
+		}
+		if !assigned.TLS.Taken(low, high) {
+			tls.Quoted(payload, assigned.TLS.Owns(low, high), tell(proto.TLSAlert))
+		}
+	}
 }

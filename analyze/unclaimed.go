@@ -289,9 +289,12 @@ func (l *lane) takeBack(c *conversation, k *socket) {
 // nameQuote counts what an ICMP error quotes beyond the transport header.
 func (l *lane) nameQuote() {
 	q := &l.pkt.Quote
-	b := l.pkt.QuotePayload(l.raw[:l.pkt.End])
+	b, fragment := l.pkt.QuotePayload(l.raw[:l.pkt.End])
 	if len(b) == 0 {
 		return
+	}
+	if !fragment {
+		l.quotedCodes(b)
 	}
 	n := l.unclaimed.data
 	switch q.Proto {

@@ -244,38 +244,38 @@ func (q *Quote) Counted(data []byte, outer Kind) (kind Kind, typ, code uint8, ok
 // QuotePayload returns what a quote has beyond the headers that are read of it: of TCP
 // and UDP that of the transport, of an echo what it carries, of a fragment and an
 // unknown protocol that of IP. Wireshark reads no further than the ports in a
-// redirect.
-func (p *Packet) QuotePayload(data []byte) []byte {
+// redirect. fragment tells that the transport's header is among it.
+func (p *Packet) QuotePayload(data []byte) (payload []byte, fragment bool) {
 	q := &p.Quote
 	if end := int(q.At) + int(q.Len); end < len(data) { // what is behind it are extensions (RFC 4884)
 		data = data[:end]
 	}
 	at, next, fragment, ok := q.transport(data)
 	if !ok || p.Kind == KindICMP && p.ICMPType == icmpRedirect {
-		return nil
+		return nil, false
 	}
 	n := 0
 	switch {
 	case fragment:
 	case next == protoTCP:
 		if at+tcpMinHeader > len(data) {
-			return nil
+			return nil, false
 		}
 		n = int(data[at+12]>>4) * 4
 	case next == protoUDP:
 		n = udpHeaderLen
 	case next == protoICMP || next == protoICMPv6:
 		if at >= len(data) || data[at] != icmpEcho && data[at] != icmpEchoReply && data[at] != icmp6Echo && data[at] != icmp6EchoReply {
-			return nil
+			return nil, false
 		}
 		n = icmpHeaderLen
 	case known(next):
-		return nil
+		return nil, false
 	}
 	if at+n > len(data) {
-		return nil
+		return nil, false
 	}
-	return data[at+n:]
+	return data[at+n:], fragment
 }
 
 // transport finds what follows the quoted IP header and its extension headers.

@@ -61,9 +61,6 @@ type Spec struct {
 	// that complete a message, as Wireshark does. Else each that brings bytes counts.
 	Counts bool
 	Wraps  bool // the analyzer hands on what it unwrapped (Scope.Inner)
-	// Quoted takes the UDP payload that an ICMP error quotes, if the port is
-	// one of Ports: for counters, since Wireshark reads it too. nil: not wanted.
-	Quoted func(s *Scope, b []byte)
 	// Message takes one message that came over SCTP, for counters, where the port or
 	// the payload identifier is this protocol's. nil: it is named, and that is all.
 	Message func(s *Scope, b []byte)

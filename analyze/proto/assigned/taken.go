@@ -28,6 +28,12 @@ func (c Content) Taken(server, client uint16) bool {
 	return false
 }
 
+// Owns reports whether one of the ports is known for c.
+func (c Content) Owns(a, b uint16) bool {
+	own, _ := c.tables()
+	return has(own, a) || has(own, b)
+}
+
 // tables are the ports that are known for c, and those known for what takes any bytes.
 func (c Content) tables() (own, others []span) {
 	switch c {

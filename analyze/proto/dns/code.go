@@ -54,3 +54,14 @@ func (m *message) guessed() bool {
 	const answers, others = 100, 10
 	return m.opcode() == opQuery && m.qd <= 1 && m.an <= answers && m.ns <= others && m.ar <= others
 }
+
+// Guessed reports whether tshark takes b, the beginning of an answer, for DNS at
+// whatever port.
+func Guessed(b []byte) bool {
+	if len(b) <= headerLen {
+		return false
+	}
+	var m message
+	m.walk(b, nil)
+	return m.guessed()
+}

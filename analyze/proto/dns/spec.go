@@ -66,14 +66,6 @@ func datagrams(name, doc string, port uint16) proto.Spec {
 		Name: name, Doc: doc, Carrier: proto.UDP, Ports: []uint16{port}, Anywhere: name == nameDNS,
 		Probe: probeDatagram,
 		New:   func() proto.Analyzer { return &analyzer{} },
-		Quoted: func(s *proto.Scope, b []byte) {
-			if key, ok := Code(b); ok {
-				s.Count(proto.DNSRcode, key)
-			}
-			if len(b) >= headerLen {
-				s.Carries(name)
-			}
-		},
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"netwhy/analyze/flow"
 	"netwhy/analyze/proto"
+	"netwhy/analyze/proto/assigned"
 	"netwhy/analyze/proto/internal/handshake"
 	"netwhy/analyze/proto/internal/tlsmsg"
 )
@@ -16,6 +17,7 @@ type analyzer struct {
 	keys    keys
 	last    int64
 	inner   bool // data was decrypted
+	told    bool // a record came that tells TLS from others
 }
 
 // half is one direction.
@@ -74,7 +76,7 @@ func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 		h.lost = true
 		return len(b), nil
 	}
-	h.seen = true
+	h.seen, a.told = true, a.told || tells(typ)
 	if typ == handshake.RecordData && !a.keys.wanted(s, &a.session, dir) {
 		a.session.Sealed(s, dir, typ, n)
 		h.skip = n
@@ -99,13 +101,16 @@ func cut(s *proto.Scope) bool {
 // counted counts the frame, as tshark does those in which a record begins or ends.
 func counted(s *proto.Scope) { s.Carries(name) }
 
-// alerted counts an alert, but for one that tshark takes for sent again: it does not
-// look into its segment.
-func alerted(s *proto.Scope, key string) {
-	if !s.Resent() {
+// alerted counts an alert, but for one that tshark takes for sent again, and at a foreign
+// port one with which it has seen no record of another kind: by such it recognises TLS.
+func (a *analyzer) alerted(s *proto.Scope, key string) {
+	if !s.Resent() && (a.told || assigned.TLS.Owns(s.Server().Port(), s.Client().Port())) {
 		s.Count(proto.TLSAlert, key)
 	}
 }
+
+// tells reports whether a record makes tshark recognise TLS at a foreign port.
+func tells(typ uint8) bool { return typ == handshake.RecordHandshake || typ == handshake.RecordData }
 
 // found looks for a record at the start of a segment after a gap.
 func (a *analyzer) found(h *half, dir flow.Dir, b []byte) bool {
@@ -156,7 +161,7 @@ func (a *analyzer) record(s *proto.Scope, dir flow.Dir, typ uint8, version uint1
 			return
 		}
 		if typ == handshake.RecordAlert {
-			alerted(s, "encrypted")
+			a.alerted(s, "encrypted")
 		}
 		a.session.Sealed(s, dir, typ, len(body))
 		if typ == handshake.RecordData && a.inner {
@@ -179,11 +184,11 @@ func (a *analyzer) plain(s *proto.Scope, dir flow.Dir, typ uint8, body []byte) {
 		a.fragment(s, dir, body)
 	case handshake.RecordAlert:
 		if key := handshake.AlertKey(body); key != "encrypted" {
-			alerted(s, key)
+			a.alerted(s, key)
 			a.session.Alert(s, dir, body[0], body[1])
 			return
 		}
-		alerted(s, "encrypted")
+		a.alerted(s, "encrypted")
 		a.session.Sealed(s, dir, typ, len(body))
 	case handshake.RecordData:
 		a.inner = true
@@ -245,7 +250,7 @@ func (a *analyzer) oldHello(s *proto.Scope, h *half, b []byte) int {
 	if len(b) < n {
 		return 0
 	}
-	h.seen = true
+	h.seen, a.told = true, true
 	at, frame := s.Began()
 	a.session.OldHello(s, binary.BigEndian.Uint16(b[3:]), handshake.When{At: at, Frame: frame})
 	return n
