@@ -22,6 +22,7 @@ const (
 	Redirect            finding.Code = "icmp.redirect"
 	ParameterProblem    finding.Code = "icmp.parameter-problem"
 	SourceQuench        finding.Code = "icmp.source-quench"
+	ErrorFlood          finding.Code = "icmp.error-flood"
 )
 
 const (
@@ -55,7 +56,9 @@ func ICMPErrors() Spec {
 	}
 	return Spec{
 		Name: "icmp-errors", Doc: "ICMP and ICMPv6 error messages, by what they say and about whom",
-		New: func() Correlator { return &icmpErrors{group: map[errorKey]*errorGroup{}} },
+		New: func() Correlator {
+			return &icmpErrors{group: map[errorKey]*errorGroup{}, senders: map[netip.Addr]*errorSender{}}
+		},
 		Codes: []finding.Def{
 			def(HostUnreachable, finding.Notice, "A router has no route to a host, or the host did not answer on its link (RFC 792; RFC 4443, 3.1)."),
 			def(PortUnreachable, finding.Notice, "Nothing listens on a UDP port (RFC 792, code 3; RFC 4443, 3.1, code 4)."),
@@ -68,6 +71,7 @@ func ICMPErrors() Spec {
 			def(Traceroute, finding.Info, "Time exceeded in answer to packets that were sent with a small TTL on purpose."),
 			def(ParameterProblem, finding.Notice, "A host or router cannot read a field or header of the packets (RFC 792, type 12; RFC 4443, 3.4)."),
 			def(SourceQuench, finding.Notice, "A host or router asks to send more slowly (RFC 792, type 4; deprecated by RFC 6633)."),
+			errorFlood(),
 			def(Redirect, finding.Info, "A router tells of a better first hop (RFC 792, type 5; RFC 4861, 4.5)."),
 		},
 	}
@@ -98,8 +102,9 @@ type errorGroup struct {
 }
 
 type icmpErrors struct {
-	group map[errorKey]*errorGroup
-	order []errorKey
+	group   map[errorKey]*errorGroup
+	order   []errorKey
+	senders map[netip.Addr]*errorSender
 }
 
 // Event takes one error message.
@@ -107,6 +112,7 @@ func (x *icmpErrors) Event(_ *Out, ev *proto.Event) {
 	switch e := ev.Body.(type) {
 	case *ICMPError:
 		x.add(ev, e, classify(e))
+		x.sent(ev, e)
 	case *proto.Redirected:
 		x.add(ev, &ICMPError{From: e.From, To: e.To, Type: redirect6, V6: true, Quoted: flow.Key{A: e.To.As16(), B: e.For.As16()}, QuotedSrcA: true}, Redirect)
 	case *Looped:
@@ -251,8 +257,9 @@ func exceeded(e *ICMPError) finding.Code {
 	return TTLExceeded
 }
 
-// End reports each group.
+// End reports each group, and who sends too many.
 func (x *icmpErrors) End(o *Out) {
+	x.floods(o)
 	severity := map[finding.Code]finding.Severity{}
 	for _, d := range ICMPErrors().Codes {
 		severity[d.Code] = d.Severity
