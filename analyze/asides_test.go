@@ -54,12 +54,19 @@ func gtp(packet []byte) []byte {
 // rawCapture writes packets without a link header, a second apart.
 func rawCapture(t *testing.T, packets [][]byte) string {
 	t.Helper()
+	return paced(t, 1000, packets)
+}
+
+// paced does so, some milliseconds apart.
+func paced(t *testing.T, ms uint32, packets [][]byte) string {
+	t.Helper()
 	var b bytes.Buffer
 	for _, v := range []uint32{0xa1b2c3d4, 4<<16 | 2, 0, 0, 65535, 101} {
 		b.Write(binary.LittleEndian.AppendUint32(nil, v))
 	}
 	for i, p := range packets {
-		for _, v := range []uint32{1_700_000_000 + uint32(i), 0, uint32(len(p)), uint32(len(p))} {
+		at := uint32(i) * ms
+		for _, v := range []uint32{1_700_000_000 + at/1000, at % 1000 * 1000, uint32(len(p)), uint32(len(p))} {
 			b.Write(binary.LittleEndian.AppendUint32(nil, v))
 		}
 		b.Write(p)

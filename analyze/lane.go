@@ -292,6 +292,9 @@ func (l *lane) watch() {
 func (l *lane) recall(c *conversation, dir flow.Dir) {
 	now := uint32(fingerprint(l.pkt, l.raw))
 	again := c.print[dir] == now
+	if !again {
+		c.falls = 0 // another packet
+	}
 	if age := l.frame.Time - c.last; again && age >= 0 && age < second {
 		l.copy = age < copyWindow && c.flags&copied == 0
 		l.falls(c, dir)

@@ -125,8 +125,14 @@ func (d *decoder) deeper() bool {
 func (d *decoder) u16(off int) uint16 { return binary.BigEndian.Uint16(d.b[off:]) }
 func (d *decoder) u32(off int) uint32 { return binary.BigEndian.Uint32(d.b[off:]) }
 
-// enter notes a tunnel; the outermost one is kept.
+// enter notes a tunnel; the outermost one is kept. The link header around it is that of
+// its ends: of who speaks inside it says nothing.
 func (d *decoder) enter(t TunnelKind) {
+	switch t {
+	case TunnelAH, TunnelPPPoE, TunnelPBB: // the ends are who speaks
+	default:
+		d.p.L2Kind = L2None
+	}
 	if d.p.Tunnel == NoTunnel {
 		d.p.Tunnel = t
 	}

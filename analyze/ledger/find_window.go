@@ -54,7 +54,7 @@ func (p *report) smallWindow(d flow.Dir) {
 	f, o := &t.voice[d], &t.voice[d^1]
 	trip := t.roundTrip(p.r)
 	took := f.extent()
-	if p.r.flags&flagSYN == 0 || o.maxWin == 0 || trip == 0 || took < 4*trip || f.unique < smallTransfer*uint64(o.maxWin) || f.shutWait > f.winWait {
+	if p.r.flags&(flagSYN|flagUnscaled) != flagSYN || o.maxWin == 0 || trip == 0 || took < 4*trip || f.unique < smallTransfer*uint64(o.maxWin) || f.shutWait > f.winWait {
 		return
 	}
 	limit, rate := mbps(uint64(o.maxWin), trip), mbps(f.unique, took)

@@ -65,9 +65,10 @@ const (
 	flagRstServer
 	flagSeen // the client's segments were seen
 	flagSeenServer
-	flagOdd     // a segment had flags that no system sends
-	flagCrossed // the server sent a SYN of its own
-	flagReused  // it began on the ports of an earlier one
+	flagOdd      // a segment had flags that no system sends
+	flagCrossed  // the server sent a SYN of its own
+	flagReused   // it began on the ports of an earlier one
+	flagUnscaled // a SYN was cut by the snaplen before its window scale
 )
 
 // side gives the flag of one direction.

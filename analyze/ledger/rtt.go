@@ -236,6 +236,11 @@ func (o *options) duplicate(ack uint32) bool {
 func (r *record) handshakeOptions(s *tcp.Segment) {
 	d := s.Dir & 1
 	r.scale[d] = -1
+	defer func() {
+		if s.Header == tcp.HeaderCut && r.scale[d] < 0 {
+			r.flags |= flagUnscaled
+		}
+	}()
 	for b := s.Options; len(b) > 0; {
 		switch b[0] {
 		case kindEnd:

@@ -21,7 +21,8 @@ func (t *talk) windows(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View) {
 		f.zeros++
 		t.prove(ZeroWindow, s)
 	}
-	if !v.ScaleKnown && s.Window != 0 && (r.flags&flagMid != 0 || r.scale[0]&r.scale[1] < 0) && r.flags&flagSYN == 0 {
+	unseen := !v.ScaleKnown && (r.flags&flagMid != 0 || r.scale[0]&r.scale[1] < 0) && r.flags&flagSYN == 0
+	if s.Window != 0 && (unseen || r.flags&flagUnscaled != 0) {
 		// Without both SYNs only a window of 0 means what it says.
 		f.window = max(f.maxWin, v.Window)
 		f.maxWin = f.window

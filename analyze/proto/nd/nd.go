@@ -6,6 +6,7 @@ package nd
 import (
 	"net/netip"
 
+	"netwhy/analyze/decode"
 	"netwhy/analyze/flow"
 	"netwhy/analyze/proto"
 )
@@ -61,6 +62,9 @@ func (analyzer) Data(s *proto.Scope, _ flow.Dir, b []byte) (int, error) {
 		n.Op = proto.Asks
 		if !n.From.IsValid() {
 			n.Op = proto.Probes
+		}
+		if n.Op == proto.Probes && n.By == (decode.MAC{}) {
+			return len(b), nil // who asks cannot be told from who has the address
 		}
 		s.Publish(&n)
 		return len(b), nil
