@@ -193,6 +193,7 @@ func Correlators() []correlate.Spec {
 		correlate.Redirects(),
 		correlate.Retries(),
 		correlate.Reuse(),
+		correlate.Scaling(),
 		correlate.Scan(),
 		correlate.SearchPages(),
 		correlate.Storm(),
