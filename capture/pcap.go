@@ -149,15 +149,14 @@ func (p *pcapReader) parse(b *packet.Batch, buf []byte, pos int, st *walk) (next
 		}
 		st.frames++
 		st.lensOdd = st.lensOdd || captured > wire
-		b.Frames = append(b.Frames, packet.Frame{
-			Number:    st.frames,
-			Time:      int64(p.u32(h))*1e9 + fraction,
-			Offset:    uint32(pos + head), //nolint:gosec // a batch is far below 4 GiB
-			CapLen:    captured,
-			WireLen:   max(wire, captured),
-			Interface: st.firstInterface,
-			Link:      p.link,
-		})
+		f := b.Next()
+		f.Number = st.frames
+		f.Time = int64(p.u32(h))*1e9 + fraction
+		f.Offset = uint32(pos + head) //nolint:gosec // a batch is far below 4 GiB
+		f.CapLen = captured
+		f.WireLen = max(wire, captured)
+		f.Interface = st.firstInterface
+		f.Link = p.link
 		pos = end
 	}
 }

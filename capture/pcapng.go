@@ -353,15 +353,14 @@ func dataEnd(block []byte, fixed int, captured uint32, i *ngInterface) (int, str
 func (p *pcapngReader) add(b *packet.Batch, i *ngInterface, at int, captured, wire uint32, st *walk) {
 	st.frames++
 	st.lensOdd = st.lensOdd || captured > wire
-	b.Frames = append(b.Frames, packet.Frame{
-		Number:    st.frames,
-		Time:      p.last,
-		Offset:    uint32(at), //nolint:gosec // a batch is far below 4 GiB
-		CapLen:    captured,
-		WireLen:   max(wire, captured),
-		Interface: i.index,
-		Link:      i.link,
-	})
+	f := b.Next()
+	f.Number = st.frames
+	f.Time = p.last
+	f.Offset = uint32(at) //nolint:gosec // a batch is far below 4 GiB
+	f.CapLen = captured
+	f.WireLen = max(wire, captured)
+	f.Interface = i.index
+	f.Link = i.link
 }
 
 // rest implements parser.

@@ -51,6 +51,18 @@ func (b *Batch) Append(f Frame, data []byte) bool {
 	return true
 }
 
+// Next returns a frame behind the others, to be filled in where it stands: a literal
+// would be made beside it, in pieces, and the copy would wait for them. Each of its
+// fields has to be set.
+func (b *Batch) Next() *Frame {
+	n := len(b.Frames)
+	if n == cap(b.Frames) {
+		b.Frames = append(b.Frames, Frame{})
+	}
+	b.Frames = b.Frames[:n+1]
+	return &b.Frames[n]
+}
+
 // Retain adds n references. A batch leaves its pool with one.
 func (b *Batch) Retain(n int32) { b.refs.Add(n) }
 
