@@ -2,8 +2,6 @@ package analyze
 
 import (
 	"context"
-	"errors"
-	"io"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -83,38 +81,19 @@ func Run(ctx context.Context, src Source, opt Options, emit func(finding.Finding
 	ctx, p.abort = context.WithCancelCause(ctx)
 	defer p.abort(nil)
 	var wg sync.WaitGroup
+	in := intake{src: src, secrets: secrets}
 	for range p.decoders {
-		wg.Go(p.decode)
+		wg.Go(func() { p.decode(ctx, &in) })
 	}
 	for i := range p.lanes {
 		wg.Go(func() { p.lanes[i].run() })
 	}
 	col := newCollector(opt, p, emit)
 	wg.Go(col.run)
-	err := p.feed(ctx, src, secrets)
 	wg.Wait()
+	err := in.err
 	if fault := p.fault.Load(); fault != nil {
 		err = *fault
 	}
 	return col.outcome(), err
-}
-
-// feed moves batches from the source into the pipeline. It is the only serial
-// part that touches every batch, and does nothing per frame.
-func (p *pipeline) feed(ctx context.Context, src Source, secrets *keyLog) error {
-	defer p.close()
-	for seq := uint64(0); ; seq++ {
-		b, err := src.Next(ctx)
-		if err != nil {
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
-			return err
-		}
-		for _, s := range b.Secrets {
-			secrets.add(s)
-		}
-		b.Seq = seq
-		p.put(b)
-	}
 }

@@ -4,11 +4,12 @@
 //
 // # The walk of a batch
 //
-//	source -> Run -> decode stage -> lanes -> collector -> Result
+//	source -> decoders -> lanes -> collector -> Result
 //
-// Run takes a batch from its source and hands the same batch to every lane; no
-// byte is copied. Decoding has no state, so whichever decoder is free does a
-// batch; lanes wait for it. A lane owns the conversations whose symmetric hash
+// The decoders take turns at the source. Who has its turn takes the next batch and hands
+// the same batch to every lane, no byte is copied; then it decodes the batch, while the
+// next one reads: the bytes are still in the cache of its core. Decoding has no state;
+// lanes wait for it. A lane owns the conversations whose symmetric hash
 // falls to it, with everything that has state: tables, TCP analysis, analyzers,
 // time ledger. It takes no lock and shares nothing. What a lane has to say about
 // one batch is one value, handed to the collector once a batch. The collector

@@ -2,6 +2,9 @@ package analyze
 
 import (
 	"context"
+	"errors"
+	"io"
+	"sync"
 	"sync/atomic"
 
 	"netwhy/analyze/correlate"
@@ -12,6 +15,9 @@ import (
 // inFlight bounds the batches between source and collector, on top of the bound
 // of the source's own pool: decoded packets take memory too.
 const inFlight = 2
+
+// minDecoders is enough for one to read while another decodes.
+const minDecoders = 2
 
 // work is a batch with what was decoded of it. It is made once and used again.
 type work struct {
@@ -28,7 +34,6 @@ type work struct {
 // free work is fetched, and in the source.
 type pipeline struct {
 	free     chan *work
-	toDecode chan *work
 	lanes    []*lane
 	specs    *specs
 	called   *called
@@ -43,8 +48,7 @@ func newPipeline(opt Options, secrets *keyLog) *pipeline {
 	n := opt.Workers
 	p := &pipeline{
 		free:     make(chan *work, inFlight+n),
-		toDecode: make(chan *work, inFlight+n),
-		decoders: n,
+		decoders: max(n, minDecoders),
 		pressure: opt.Pressure,
 		specs:    newSpecs(opt.Protocols),
 	}
@@ -58,15 +62,15 @@ func newPipeline(opt Options, secrets *keyLog) *pipeline {
 	return p
 }
 
-// put hands a batch to the decoders and to every lane.
-func (p *pipeline) put(b *packet.Batch) {
+// put hands a batch to every lane; they wait for it to be decoded.
+func (p *pipeline) put(b *packet.Batch) *work {
 	w := <-p.free
 	w.batch = b
 	w.left.Store(int32(len(p.lanes)))
-	p.toDecode <- w
 	for _, l := range p.lanes {
 		l.in <- w
 	}
+	return w
 }
 
 // drop takes one lane's reference to a work; the last one returns batch and
@@ -87,20 +91,65 @@ func (p *pipeline) fail(err error) {
 }
 
 func (p *pipeline) close() {
-	close(p.toDecode)
 	for _, l := range p.lanes {
 		close(l.in)
 	}
 }
 
-// decode reads batches until there are no more.
-func (p *pipeline) decode() {
-	for w := range p.toDecode {
+// intake is where the decoders take turns at the source.
+type intake struct {
+	turn    sync.Mutex
+	src     Source
+	secrets *keyLog
+	seq     uint64
+	over    bool
+	err     error // of the source, other than its end
+}
+
+// decode takes batches from the source until there are no more. Who has read a batch
+// decodes it, while its bytes are still in the cache of this core and the next one reads.
+func (p *pipeline) decode(ctx context.Context, in *intake) {
+	for {
+		w := p.next(ctx, in)
+		if w == nil {
+			return
+		}
 		p.decodeBatch(w)
 		for range p.lanes {
 			w.ready <- struct{}{}
 		}
 	}
+}
+
+// next takes a batch from the source and gives it its place in the queues of the lanes;
+// nil: there are no more. It is the only serial part that touches every batch, and does
+// nothing per frame.
+func (p *pipeline) next(ctx context.Context, in *intake) *work {
+	in.turn.Lock()
+	defer in.turn.Unlock()
+	if in.over {
+		return nil
+	}
+	defer packet.Rescue("the source", func(err error) {
+		in.over = true
+		p.close()
+		p.fail(err)
+	})
+	b, err := in.src.Next(ctx)
+	if err != nil {
+		in.over = true
+		if !errors.Is(err, io.EOF) {
+			in.err = err
+		}
+		p.close()
+		return nil
+	}
+	for _, s := range b.Secrets {
+		in.secrets.add(s)
+	}
+	b.Seq = in.seq
+	in.seq++
+	return p.put(b)
 }
 
 func (p *pipeline) decodeBatch(w *work) {
@@ -115,19 +164,20 @@ func (p *pipeline) decodeBatch(w *work) {
 	w.pkts = w.pkts[:n]
 	w.deal(n)
 	w.tally = tally{counters: w.batch.Counters, rates: w.tally.rates[:0]}
-	for i := range w.batch.Frames {
-		f := &w.batch.Frames[i]
-		pkt := &w.pkts[i]
-		decode.Decode(f.Link, w.batch.Data(f), f.WireLen, pkt)
-		w.tally.add(f, pkt, w.batch.Data(f))
+	frames, pkts, of := w.batch.Frames, w.pkts[:n], w.of
+	for i := range frames {
+		f, pkt := &frames[i], &pkts[i]
+		data := w.batch.Data(f)
+		decode.Decode(f.Link, data, f.WireLen, pkt)
+		w.tally.add(f, pkt, data)
 		if pkt.Broadcast {
-			for lane := range w.of {
-				w.of[lane] = append(w.of[lane], uint32(i))
+			for lane := range of {
+				of[lane] = append(of[lane], uint32(i))
 			}
 			continue
 		}
-		lane := owner(pkt, uint32(len(w.of)))
-		w.of[lane] = append(w.of[lane], uint32(i))
+		lane := owner(pkt, uint32(len(of)))
+		of[lane] = append(of[lane], uint32(i))
 	}
 	w.tally.flush()
 	w.tally.latest = max(w.tally.latest, w.batch.Clock)
