@@ -246,15 +246,18 @@ func (k *socket) probe(l *lane, slot uint32, c *conversation, carrier proto.Tran
 	g := k.guessing(l)
 	dir := k.first & 1
 	b, back := k.waiting(dir), k.waiting(dir^1)
-	for at, i := range l.specs.order(carrier, c.key.PortA, c.key.PortB) {
+	list := l.specs.order(carrier, c.key.PortA, c.key.PortB)
+	for at, probe := range list.probes {
 		bit := uint64(1) << at // 0 beyond the last
 		if g.ruled&bit != 0 {
 			continue
 		}
-		spec := &l.specs.all[i]
-		v := g.ask(spec, dir, b, bit)
-		if v < proto.Certain {
-			v = max(v, g.ask(spec, dir^1, back, bit))
+		v := proto.No
+		if len(b) > 0 {
+			v = g.ask(probe, dir, b, bit)
+		}
+		if len(back) > 0 && v < proto.Certain {
+			v = max(v, g.ask(probe, dir^1, back, bit))
 		}
 		switch v {
 		case proto.No:
@@ -262,15 +265,16 @@ func (k *socket) probe(l *lane, slot uint32, c *conversation, carrier proto.Tran
 		case proto.NeedMore:
 			unsure = true
 		case proto.Likely:
+			i := list.specs[at]
 			if l.specs.knows(i, c.key.PortA) || l.specs.knows(i, c.key.PortB) {
-				k.attach(l, slot, c, spec)
+				k.attach(l, slot, c, &l.specs.all[i])
 				return
 			}
 			if best < 0 {
 				best = i
 			}
 		case proto.Certain:
-			k.attach(l, slot, c, spec)
+			k.attach(l, slot, c, &l.specs.all[list.specs[at]])
 			return
 		}
 	}
@@ -289,11 +293,11 @@ func (k *socket) probe(l *lane, slot uint32, c *conversation, carrier proto.Tran
 
 // ask probes what waits in a direction, unless the answer is known: who said no to
 // the same bytes before says it again.
-func (g *guess) ask(spec *proto.Spec, dir flow.Dir, b []byte, bit uint64) proto.Verdict {
-	if len(b) == 0 || g.none[dir&1]&bit != 0 {
+func (g *guess) ask(probe func(flow.Dir, []byte) proto.Verdict, dir flow.Dir, b []byte, bit uint64) proto.Verdict {
+	if g.none[dir&1]&bit != 0 {
 		return proto.No
 	}
-	v := spec.Probe(dir, b)
+	v := probe(dir, b)
 	if v == proto.No {
 		g.none[dir&1] |= bit
 	}

@@ -5,6 +5,7 @@ import (
 
 	"netwhy/analyze/decode"
 	"netwhy/analyze/finding"
+	"netwhy/analyze/flow"
 	"netwhy/analyze/ledger"
 	"netwhy/analyze/proto"
 )
@@ -19,25 +20,38 @@ type specs struct {
 	rest   map[proto.Transport][]int
 	number map[numbered][]int
 	over   map[string]*proto.Spec // SCTP: who takes messages, by name
-	orders map[asking][]int       // made so far by order; each lane has its own
+	known  []uint16               // by port: its place in ports, plus 1; 0: no spec knows it
+	ports  []uint16
+	// Made so far by order, over TCP and over UDP: where one port is known, by known, and
+	// where both are. Each lane has its own.
+	orders [2][]*asked
+	pairs  map[pair]*asked
 }
 
-// own is what one lane uses.
-func (s *specs) own() *specs {
-	c := *s
-	c.orders = map[asking][]int{}
-	return &c
+// asked are the specs to probe, in order.
+type asked struct {
+	specs  []int
+	probes []func(flow.Dir, []byte) proto.Verdict
 }
 
-// asking is what the order of probing goes by. Ports that no spec knows are 0.
-type asking struct {
+// pair is two ports that some spec knows.
+type pair struct {
 	carrier proto.Transport
 	a, b    uint16
 }
 
-// maxOrders bounds those that are kept: some ports are known, and few pairs of them
-// talk to each other.
-const maxOrders = 1 << 10
+// maxPairs bounds those that are kept: few pairs of known ports talk to each other.
+const maxPairs = 1 << 10
+
+// own is what one lane uses.
+func (s *specs) own() *specs {
+	c := *s
+	for i := range c.orders {
+		c.orders[i] = make([]*asked, len(s.ports)+1)
+	}
+	c.pairs = map[pair]*asked{}
+	return &c
+}
 
 type numbered struct {
 	carrier proto.Transport
@@ -84,7 +98,7 @@ func newSpecs(all []proto.Spec) *specs {
 	s := &specs{
 		all: all, defs: map[finding.Code]*finding.Def{}, names: newNames(all),
 		byPort: map[uint16][]int{}, rest: map[proto.Transport][]int{}, number: map[numbered][]int{},
-		over: map[string]*proto.Spec{},
+		over: map[string]*proto.Spec{}, known: make([]uint16, 1<<16),
 	}
 	for i := range all {
 		spec := &all[i]
@@ -93,6 +107,10 @@ func newSpecs(all []proto.Spec) *specs {
 		}
 		for _, p := range spec.Ports {
 			s.byPort[p] = append(s.byPort[p], i)
+			if s.known[p] == 0 {
+				s.ports = append(s.ports, p)
+				s.known[p] = uint16(len(s.ports))
+			}
 		}
 		if spec.Message != nil {
 			s.over[spec.Name] = spec
@@ -123,42 +141,54 @@ func (s *specs) place(spec *proto.Spec) uint8 {
 	return 0
 }
 
-// order yields the specs to probe: those that know a port first.
-func (s *specs) order(carrier proto.Transport, a, b uint16) []int {
-	if len(s.byPort[a]) == 0 {
-		a = 0
-	}
-	if len(s.byPort[b]) == 0 {
-		b = 0
-	}
-	if a == 0 && b == 0 {
-		return s.rest[carrier]
-	}
-	k := asking{carrier, a, b}
-	list, ok := s.orders[k]
-	if !ok {
-		list = s.inOrder(carrier, a, b)
-		if len(s.orders) < maxOrders {
-			s.orders[k] = list
+// order yields the specs to probe: those that know a port first. Of the two ports of a
+// conversation nearly always one is known, or none.
+func (s *specs) order(carrier proto.Transport, a, b uint16) *asked {
+	x, y := s.known[a], s.known[b]
+	if x != 0 && y != 0 && x != y {
+		k := pair{carrier, a, b}
+		list, ok := s.pairs[k]
+		if !ok {
+			list = s.inOrder(carrier, a, b)
+			if len(s.pairs) < maxPairs {
+				s.pairs[k] = list
+			}
 		}
+		return list
 	}
-	return list
+	made := &s.orders[0]
+	if carrier == proto.UDP {
+		made = &s.orders[1]
+	}
+	list := &(*made)[max(x, y)]
+	if *list == nil {
+		port := uint16(0)
+		if x|y != 0 {
+			port = s.ports[max(x, y)-1]
+		}
+		*list = s.inOrder(carrier, port, 0)
+	}
+	return *list
 }
 
-func (s *specs) inOrder(carrier proto.Transport, a, b uint16) (asked []int) {
+func (s *specs) inOrder(carrier proto.Transport, a, b uint16) *asked {
+	var list asked
+	add := func(i int) {
+		list.specs, list.probes = append(list.specs, i), append(list.probes, s.all[i].Probe)
+	}
 	for _, port := range [2]uint16{a, b} {
 		for _, i := range s.byPort[port] {
 			if s.all[i].Carrier&carrier != 0 && s.all[i].Probe != nil {
-				asked = append(asked, i)
+				add(i)
 			}
 		}
 	}
 	for _, i := range s.rest[carrier] {
 		if !s.knows(i, a) && !s.knows(i, b) {
-			asked = append(asked, i)
+			add(i)
 		}
 	}
-	return asked
+	return &list
 }
 
 func (s *specs) knows(i int, port uint16) bool {
