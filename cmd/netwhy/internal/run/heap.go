@@ -8,10 +8,10 @@ import (
 )
 
 const (
-	// The heap may grow between two collections by half of what lives, within these
-	// bounds: with as much again as lives, as the runtime has it by itself, a large
-	// capture takes twice its memory, and with less a small one is collected too
-	// often.
+	// The heap may grow between two collections by twice of what lives, within these
+	// bounds: with as much again as lives however large that is, as the runtime has it by
+	// itself, a large capture takes twice its memory, and with less a small one, or a
+	// large one while it is begun, is collected too often.
 	leastHeadroom = 8 << 20
 	mostHeadroom  = 24 << 20
 	// A larger heap gets a share of it, or marking it would cost too much. It is
@@ -65,6 +65,6 @@ func (*tuner) pace() {
 
 // percent is the collector's pace for a heap with so many live bytes.
 func percent(live int64) int {
-	headroom := max(min(max(leastHeadroom, live/2), mostHeadroom), live/headroomShare)
+	headroom := max(min(max(leastHeadroom, 2*live), mostHeadroom), live/headroomShare)
 	return int(min(max((100*headroom+live-1)/live, leastPercent), mostPercent))
 }
