@@ -161,9 +161,10 @@ func (l *lane) batch(w *work) {
 	l.books.Clock(w.tally.latest)
 	l.retireDue(w.tally.latest)
 	l.restDue(w.tally.latest)
+	frames, pkts := w.batch.Frames, w.pkts[:len(w.batch.Frames)]
 	for _, i := range w.of[l.id] {
-		f := &w.batch.Frames[i]
-		l.one(f, &w.pkts[i], w.batch.Data(f))
+		f := &frames[i]
+		l.one(f, &pkts[i], w.batch.Data(f))
 	}
 	if l.idle > 0 {
 		l.expire(w.tally.latest)
@@ -188,7 +189,7 @@ func owner(p *decode.Packet, lanes uint32) uint32 {
 		}
 		return p.Hash % lanes
 	case decode.KindICMP, decode.KindICMPv6:
-		if p.Quote.Valid && (p.Quote.Proto == flow.TCP || p.Quote.Proto == flow.UDP) {
+		if p.Quotes && (p.Quote().Proto == flow.TCP || p.Quote().Proto == flow.UDP) {
 			return p.Hash % lanes
 		}
 	case decode.KindUndecoded, decode.KindSCTP, decode.KindIPOther, decode.KindARP, decode.KindLink, decode.KindFragment:
@@ -229,7 +230,7 @@ func (l *lane) one(f *packet.Frame, p *decode.Packet, raw []byte) {
 	l.frame, l.sub, l.copy = f, 0, false
 	if p.Broadcast {
 		before := p.Protos
-		l.whole = *p
+		p.CopyTo(&l.whole)
 		p = &l.whole
 		w, ok := l.defrag.Add(f.Number, f.Time, raw, p)
 		if l.id == 0 {
@@ -338,9 +339,9 @@ func (l *lane) asides() {
 	if p := l.pkt; p.NConvs == 1 && p.Tunnel == decode.NoTunnel && (p.Kind == decode.KindTCP || p.Kind == decode.KindUDP) {
 		return // nearly all: its own, and nothing around it
 	}
-	for i := range l.pkt.NConvs {
-		if c := &l.pkt.Convs[i]; c.Key != l.pkt.Key || c.Quoted {
-			l.aside(c)
+	for i := range int(l.pkt.NConvs) {
+		if c := l.pkt.Conv(i); c.Key != l.pkt.Key || c.Quoted {
+			l.aside(&c)
 		}
 	}
 }
@@ -383,7 +384,7 @@ func (l *lane) aside(c *decode.Conv) {
 // begins another, as if it had come by, and so the answers to many probes from one
 // port are many conversations.
 func (l *lane) quotes(slot uint32) (reused bool) {
-	c, q := l.table.at(slot), &l.pkt.Quote
+	c, q := l.table.at(slot), l.pkt.Quote()
 	if c.key.Proto != flow.TCP || c.tcp == 0 || c.flags&quotedOnly != 0 {
 		return false
 	}
@@ -450,7 +451,7 @@ func (l *lane) begin(slot uint32, c *conversation, syn, fromServer bool) {
 	if syn || fromServer {
 		c.flags |= clientKnown
 	} else {
-		fromClient = likelyClient(p.SrcPort, p.DstPort)
+		fromClient = likelyClient(p.SrcPort(), p.DstPort())
 	}
 	if fromClient == p.SrcIsA {
 		c.flags |= clientIsA
@@ -500,6 +501,7 @@ func (l *lane) segment() {
 	s.Frame, s.Time, s.Dir = l.frame.Number, l.frame.Time, l.dir(c)
 	s.Seq, s.Ack, s.Flags, s.Window = p.Seq, p.Ack, p.Flags, p.Window
 	s.Len, s.Data, s.Options = p.PayloadLen, p.Data(l.raw), p.Options(l.raw)
+	s.Stamped, s.TSVal, s.TSEcr, s.Head = p.Stamped, p.TSVal, p.TSEcr, p.Head
 	s.TTL, s.IPID, s.IPv6, s.CE = p.TTL, p.IPID, p.IPVersion == 6, p.ECN() == 3
 	s.WireLen, s.NetLen, s.Header = l.frame.WireLen, p.NetLen(), header(p, l.raw)
 	if p.Flags&tcp.FlagSYN != 0 && l.tracker.Reused(c.tcp, s) {
@@ -528,7 +530,9 @@ func (l *lane) segment() {
 	if len(s.Data) > 0 && !p.BadHeader {
 		l.nameSegment(slot, c, s.Data, m)
 	}
-	l.nameOptions(s.Options)
+	if !p.Stamped {
+		l.nameOptions(s.Options)
+	}
 	if p.Flags&tcp.FlagFIN != 0 {
 		l.ends(slot, c, s.Dir, m)
 	}
@@ -603,7 +607,7 @@ func (l *lane) snmp(slot uint32, c *conversation) {
 	}
 	const agent, trap, patrol, sequence = 161, 162, 8161, 0x30 // RFC 3417, 3.1; IANA; BER's tag of the message
 	p := l.pkt
-	if port := min(p.SrcPort, p.DstPort); c.first != l.frame.Number || port != agent && port != trap && port != patrol && max(p.SrcPort, p.DstPort) != patrol {
+	if port := min(p.Key.PortA, p.Key.PortB); c.first != l.frame.Number || port != agent && port != trap && port != patrol && max(p.Key.PortA, p.Key.PortB) != patrol {
 		return
 	}
 	if b := p.Data(l.raw); len(b) > 2 && b[0] == sequence {
@@ -622,7 +626,7 @@ const maxPings = 1 << 14
 
 func (l *lane) icmp() {
 	p := l.pkt
-	if !p.Quote.Valid {
+	if !p.Quotes {
 		l.watch()
 	}
 	l.verify(0)
@@ -634,8 +638,9 @@ func (l *lane) icmp() {
 	if v6 || p.End-p.L4 >= least {
 		l.Count(counter, typeCode(p.ICMPType, p.ICMPCode), 1)
 	}
-	if p.Quote.Valid {
-		if kind, t, c, ok := p.Quote.Counted(l.raw[:p.End], p.Kind); ok {
+	if p.Quotes {
+		q := p.Quote()
+		if kind, t, c, ok := q.Counted(l.raw[:p.End], p.Kind); ok {
 			counter = proto.ICMPTypeCode
 			if kind == decode.KindICMPv6 {
 				counter = proto.ICMPv6TypeCode
@@ -644,15 +649,15 @@ func (l *lane) icmp() {
 		}
 		e := correlate.ICMPError{
 			From: flow.Addr(p.Src()), To: flow.Addr(p.Dst()), Type: p.ICMPType, Code: p.ICMPCode, V6: v6,
-			MTU: uint16(min(p.Quote.MTU, 0xffff)), Quoted: p.Quote.Key, QuotedSrcA: p.Quote.SrcIsA, TTL: p.TTL,
+			MTU: uint16(min(q.MTU, 0xffff)), Quoted: q.Key, QuotedSrcA: q.SrcIsA, TTL: p.TTL,
 		}
-		slot := l.table.find(p.Hash, &p.Quote.Key)
+		slot := l.table.find(p.Hash, &q.Key)
 		if slot == 0 {
-			e.SentTTL = l.pings[pingKey{p.Quote.Key, p.Quote.SrcIsA}]
+			e.SentTTL = l.pings[pingKey{q.Key, q.SrcIsA}]
 		} else {
 			if c := l.table.at(slot); c.flags&quotedOnly == 0 {
 				dir := flow.ToClient
-				if p.Quote.SrcIsA == (c.flags&clientIsA != 0) {
+				if q.SrcIsA == (c.flags&clientIsA != 0) {
 					dir = flow.ToServer
 				}
 				e.SentTTL = c.ttl[dir]
@@ -660,18 +665,16 @@ func (l *lane) icmp() {
 			}
 		}
 		l.d.events = append(l.d.events, event{slot: slot, Event: proto.Event{Frame: l.frame.Number, Time: l.frame.Time, Body: &e}})
-	}
-	if p.Quote.Valid {
 		l.nameQuote()
 	}
-	if !p.Quote.Valid && len(l.pings) < maxPings {
+	if !p.Quotes && len(l.pings) < maxPings {
 		l.pings[pingKey{p.Key, p.SrcIsA}] = p.TTL
 	}
 	number := uint16(flow.ICMP)
 	if v6 {
 		number = flow.ICMPv6
 	}
-	if !p.Quote.Valid && p.L4 < p.End {
+	if !p.Quotes && p.L4 < p.End {
 		l.message(proto.ICMP, number, l.raw[p.L4:p.End:p.End])
 	}
 }

@@ -116,7 +116,7 @@ func (o *opened) ends() (src, dst mediaEnd) {
 func (l *lane) answered() {
 	const leastPort = 1024 // RFC 3551, 8
 	p := l.pkt
-	if p.SrcPort < leastPort || p.DstPort < leastPort {
+	if p.SrcPort() < leastPort || p.DstPort() < leastPort {
 		return
 	}
 	l.sub++

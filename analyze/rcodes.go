@@ -15,7 +15,7 @@ import (
 // the port.
 func (l *lane) unreadCode(c *conversation) {
 	p := l.pkt
-	if !dns.OnPort(p.SrcPort, p.DstPort) {
+	if !dns.OnPort(p.SrcPort(), p.DstPort()) {
 		return
 	}
 	b := p.Data(l.raw)
@@ -30,7 +30,7 @@ func (l *lane) unreadCode(c *conversation) {
 // cutCodes counts the answers in a segment that the snaplen has cut.
 func (l *lane) cutCodes(payload []byte, m tcp.Marks) {
 	p := l.pkt
-	if int(p.PayloadLen) <= len(payload) || !dns.OnStreamPort(p.SrcPort, p.DstPort) || stale(m) && !m.Has(tcp.SpuriousRetransmission) {
+	if int(p.PayloadLen) <= len(payload) || !dns.OnStreamPort(p.SrcPort(), p.DstPort()) || stale(m) && !m.Has(tcp.SpuriousRetransmission) {
 		return
 	}
 	dns.CodesOfCut(payload, func(key string) { l.Count(proto.DNSRcode, key, 1) })
@@ -39,7 +39,7 @@ func (l *lane) cutCodes(payload []byte, m tcp.Marks) {
 // quotedCodes counts what the segment says that an ICMP error quotes: Linux quotes as
 // much of it as fits 576 bytes (RFC 1812, 4.3.2.3).
 func (l *lane) quotedCodes(payload []byte) {
-	q := &l.pkt.Quote
+	q := l.pkt.Quote()
 	low, high := min(q.Key.PortA, q.Key.PortB), max(q.Key.PortA, q.Key.PortB)
 	tell := func(c proto.Counter) func(string) {
 		return func(key string) { l.Count(c, key, 1) }

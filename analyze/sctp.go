@@ -37,7 +37,7 @@ func (l *lane) sctp() {
 		} else if flags&beginning != 0 {
 			id = binary.BigEndian.Uint32(body[16:])
 		}
-		name := assigned.SCTP(id, p.SrcPort, p.DstPort)
+		name := assigned.SCTP(id, p.SrcPort(), p.DstPort())
 		if spec := l.specs.over[name]; spec != nil {
 			l.setScope(0, nil, &socket{})
 			spec.Message(&l.scope, body[at:])

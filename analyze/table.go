@@ -69,7 +69,7 @@ const chunkBits = 12
 type table struct {
 	index  []bucket // length is a power of two
 	shift  uint8    // of the product that gives a place in it
-	chunks [][]conversation
+	chunks []*[1 << chunkBits]conversation
 	free   []uint32
 	top    uint32 // slots handed out so far; slot 0 is never used
 	live   int
@@ -134,7 +134,7 @@ func (t *table) slot() uint32 {
 	s := t.top
 	t.top++
 	if int(s>>chunkBits) == len(t.chunks) {
-		t.chunks = append(t.chunks, make([]conversation, 1<<chunkBits))
+		t.chunks = append(t.chunks, new([1 << chunkBits]conversation))
 	}
 	return s
 }

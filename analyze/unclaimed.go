@@ -176,7 +176,7 @@ func (l *lane) nameSegment(slot uint32, c *conversation, payload []byte, m tcp.M
 	n := int(c.print[flow.ToClient]) - 1
 	if n < 0 {
 		var sure bool
-		if n, sure = l.unclaimed.listed(assigned.TCP, l.pkt.SrcPort, l.pkt.DstPort, payload); sure {
+		if n, sure = l.unclaimed.listed(assigned.TCP, l.pkt.SrcPort(), l.pkt.DstPort(), payload); sure {
 			c.print[flow.ToClient] = uint32(n + 1)
 		}
 	}
@@ -218,7 +218,7 @@ func (l *lane) nameDatagram(c *conversation) {
 		return
 	}
 	if b := l.pkt.Data(l.raw); len(b) > 0 {
-		n, _ := l.unclaimed.listed(assigned.UDP, l.pkt.SrcPort, l.pkt.DstPort, b)
+		n, _ := l.unclaimed.listed(assigned.UDP, l.pkt.SrcPort(), l.pkt.DstPort(), b)
 		l.give(n, b)
 	}
 }
@@ -288,7 +288,7 @@ func (l *lane) takeBack(c *conversation, k *socket) {
 
 // nameQuote counts what an ICMP error quotes beyond the transport header.
 func (l *lane) nameQuote() {
-	q := &l.pkt.Quote
+	q := l.pkt.Quote()
 	b, fragment := l.pkt.QuotePayload(l.raw[:l.pkt.End])
 	if len(b) == 0 {
 		return
@@ -321,10 +321,7 @@ func (l *lane) nameMessage(carrier proto.Transport, number uint16) {
 // nameOptions counts a segment of Multipath TCP (RFC 8684, 3: option 30). Most
 // options are time stamps alone.
 func (l *lane) nameOptions(b []byte) {
-	const end, nop, kind, stamps = 0, 1, 30, 0x0101080a
-	if len(b) < 4 || len(b) == 12 && binary.BigEndian.Uint32(b) == stamps {
-		return
-	}
+	const end, nop, kind = 0, 1, 30
 	for len(b) > 1 {
 		switch b[0] {
 		case end:

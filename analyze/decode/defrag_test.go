@@ -93,7 +93,7 @@ func TestDefragment(t *testing.T) {
 				if got := string(p.Data(w.Data)); got != text || int(p.PayloadLen) != len(text) {
 					t.Errorf("got %d bytes %q", p.PayloadLen, got)
 				}
-				if p.SrcPort != 1000 || p.Broadcast || p.NConvs != 1 || p.MF || p.FragOff != 0 || p.Fragments == 0 {
+				if p.SrcPort() != 1000 || p.Broadcast || p.NConvs != 1 || p.MF || p.FragOff != 0 || p.Fragments == 0 {
 					t.Errorf("got %+v", p)
 				}
 				if w.Conflict || w.Overlap || w.FirstFrame != 1 {
@@ -200,7 +200,7 @@ func TestDefragmentPolicy(t *testing.T) {
 		a := part(1, 0, 24, true, 0)
 		var p Packet
 		Decode(packet.LinkRaw, a[:40], uint32(len(a)), &p)
-		if p.Kind != KindUDP || p.DstPort != 9999 {
+		if p.Kind != KindUDP || p.DstPort() != 9999 {
 			t.Errorf("first fragment: got %v", p.Kind)
 		}
 		b := part(1, 24, 40, false, 0)
@@ -247,7 +247,7 @@ func TestDefragment6(t *testing.T) {
 	whole := udp(1000, 9999, make([]byte, 24))
 	first, last := part(5, 58, 0, 1, whole[:16]), part(6, 17, 16, 0, whole[16:])
 	var f Defragmenter
-	if p, _, n := feed(&f, packet.LinkEthernet, first, last); n != 1 || p.Kind != KindUDP || p.DstPort != 9999 {
+	if p, _, n := feed(&f, packet.LinkEthernet, first, last); n != 1 || p.Kind != KindUDP || p.DstPort() != 9999 {
 		t.Errorf("%d whole, %v", n, p.Kind)
 	}
 	var p Packet

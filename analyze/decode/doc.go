@@ -23,7 +23,7 @@
 // innermost addresses and ports, nothing else. The same five values in two
 // VLANs, two VXLAN networks or inside and outside of a tunnel are one
 // tcp.stream. The outer UDP of a tunnel is a udp.stream of its own, counted
-// before the inner ones: Packet.Convs lists all of a frame in that order. What
+// before the inner ones: Packet.Conv gives all of a frame in that order. What
 // an ICMP error quotes also has a stream there; it is marked as quoted. What the
 // media of calls have, see package analyze.
 // Packet.VLAN and Packet.TunnelID are at hand for those who want to keep such
@@ -32,7 +32,7 @@
 //
 // Where this goes beyond Wireshark's default settings: sessions of L2TPv3 whose
 // content is beyond doubt are entered, and IPv6 packets without a length are read
-// (Packet.NoLength6, not among Convs). Where it stops short: packets quoted
+// (Packet.NoLength6, not among them). Where it stops short: packets quoted
 // inside sFlow, OpenFlow and NHRP, compressed payloads (IPComp), and further
 // frames of an 802.11 aggregate.
 //

@@ -65,37 +65,46 @@ func FuzzDecode(f *testing.F) {
 		f.Add(uint16(s.link), uint32(len(s.data)), s.data)
 		f.Add(uint16(s.link), uint32(len(s.data)), s.data[:len(s.data)-30])
 	}
-	left := scribbled()
 	f.Fuzz(func(t *testing.T, link uint16, wire uint32, data []byte) {
 		var p Packet
-		again := *left // what an earlier frame left must not matter
+		var again Packet // what an earlier frame left must not matter
+		scribble(&again)
 		wire &= 0x3ffff
 		Decode(packet.LinkType(link), data, wire, &p)
 		Decode(packet.LinkType(link), data, wire, &again)
-		for i := p.NConvs; i < MaxConvs; i++ {
-			again.Convs[i] = Conv{}
-		}
-		if !again.Quote.Valid {
-			p.Quote, again.Quote = Quote{}, Quote{}
-		}
-		if p != again {
+		if !same(&p, &again) {
 			t.Fatalf("two results: %+v %+v", p, again)
 		}
 		check(t, data, wire, &p)
-		if p.Quote.Valid {
-			p.Quote.Counted(data[:p.End], p.Kind)
+		if p.Quotes {
+			p.Quote().Counted(data[:p.End], p.Kind)
 		}
 	})
 }
 
-// scribbled returns a Packet with a value in every field.
-func scribbled() *Packet {
-	p := &Packet{}
-	b := unsafe.Slice((*byte)(unsafe.Pointer(p)), unsafe.Sizeof(*p))
+// scribble puts a value into every field of a Packet.
+func scribble(p *Packet) {
+	fill(unsafe.Slice((*byte)(unsafe.Pointer(&p.fields)), unsafe.Sizeof(p.fields)))
+	fill(unsafe.Slice((*byte)(unsafe.Pointer(p.more())), unsafe.Sizeof(*p.rare)))
+}
+
+func fill(b []byte) {
 	for i := range b {
 		b[i] = 1
 	}
-	return p
+}
+
+// same reports whether two Packets tell the same.
+func same(p, q *Packet) bool {
+	if p.fields != q.fields || p.Quotes && *p.Quote() != *q.Quote() {
+		return false
+	}
+	for i := range int(p.NConvs) {
+		if p.Conv(i) != q.Conv(i) {
+			return false
+		}
+	}
+	return true
 }
 
 // FuzzDefragment reads fragments from the input: 1 byte of identification, 2

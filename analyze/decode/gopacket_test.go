@@ -119,7 +119,7 @@ func (g *peer) differs(data []byte) (diff string, ok bool) {
 	default:
 		return "", false
 	}
-	if src != p.SrcPort || dst != p.DstPort {
+	if src != p.SrcPort() || dst != p.DstPort() {
 		return "ports", true
 	}
 	if len(payload) != len(p.Data(data)) || int(p.PayloadLen) != len(payload) {

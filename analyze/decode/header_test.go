@@ -110,8 +110,8 @@ func TestFields(t *testing.T) {
 	if p.SrcIsA || p.Src() != [16]byte(unhex("00000000 00000000 0000ffff 0a000009")) || p.Dst()[15] != 2 {
 		t.Errorf("addresses: %v %v", p.Src(), p.Dst())
 	}
-	if p.SrcPort != 1000 || p.DstPort != 80 || p.Key.PortA != 80 || p.Key.PortB != 1000 {
-		t.Errorf("ports: %d %d, key %d %d", p.SrcPort, p.DstPort, p.Key.PortA, p.Key.PortB)
+	if p.SrcPort() != 1000 || p.DstPort() != 80 || p.Key.PortA != 80 || p.Key.PortB != 1000 {
+		t.Errorf("ports: %d %d, key %d %d", p.SrcPort(), p.DstPort(), p.Key.PortA, p.Key.PortB)
 	}
 	if p.TTL != 57 || p.IPID != 0x1234 || !p.DF || p.MF || p.DSCP() != 46 || p.ECN() != 3 || p.IPVersion != 4 || p.Proto != 6 {
 		t.Errorf("ip: %+v", p)
@@ -189,9 +189,12 @@ func TestQuote(t *testing.T) {
 			t.Parallel()
 			var p Packet
 			Decode(packet.LinkEthernet, tt.frame, uint32(len(tt.frame)), &p)
-			q := &p.Quote
-			if p.Kind != tt.kind || p.ICMPType != tt.typ || p.ICMPCode != tt.code || q.Valid != tt.valid {
-				t.Fatalf("got %v %d/%d, quote %v", p.Kind, p.ICMPType, p.ICMPCode, q.Valid)
+			if p.Kind != tt.kind || p.ICMPType != tt.typ || p.ICMPCode != tt.code || p.Quotes != tt.valid {
+				t.Fatalf("got %v %d/%d, quote %v", p.Kind, p.ICMPType, p.ICMPCode, p.Quotes)
+			}
+			q := &Quote{}
+			if p.Quotes {
+				q = p.Quote()
 			}
 			if q.HasPorts != tt.ports || q.HasSeq != tt.seq || q.MTU != tt.mtu || q.Proto != tt.proto || q.TTL != tt.ttl || p.NConvs != tt.convs {
 				t.Errorf("got %+v, %d conversations", q, p.NConvs)
@@ -206,7 +209,7 @@ func TestQuote(t *testing.T) {
 			if p.Hash != k.Hash32() {
 				t.Error("the error does not go where its connection is")
 			}
-			if p.NConvs == 1 && !p.Convs[0].Quoted {
+			if p.NConvs == 1 && !p.Conv(0).Quoted {
 				t.Error("the quoted conversation is not marked")
 			}
 		})
@@ -386,16 +389,11 @@ func TestReset(t *testing.T) {
 	for link := range packet.LinkType(300) {
 		for _, b := range [][]byte{nil, {0x45}, eth(0x88cc, []byte{0}), eth(0x800, inner())} {
 			var clean Packet
-			used := *scribbled()
+			var used Packet
+			scribble(&used)
 			Decode(link, b, uint32(len(b)), &clean)
 			Decode(link, b, uint32(len(b)), &used)
-			for i := used.NConvs; i < MaxConvs; i++ {
-				used.Convs[i] = Conv{}
-			}
-			if !used.Quote.Valid {
-				used.Quote = Quote{}
-			}
-			if used != clean {
+			if !same(&used, &clean) {
 				t.Fatalf("link type %d, %d bytes: got %+v, want %+v", link, len(b), used, clean)
 			}
 		}

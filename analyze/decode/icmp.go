@@ -90,7 +90,7 @@ func (d *decoder) quote(off int, mtu uint32) {
 	if off >= len(d.b) {
 		return
 	}
-	q := &d.p.Quote
+	q := &d.p.more().quote
 	*q = Quote{At: pos(off), MTU: mtu}
 	switch d.b[off] >> 4 {
 	case 4:
@@ -111,7 +111,7 @@ func (d *decoder) quote4(q *Quote, off int) {
 	if hl < ipv4HeaderLen {
 		return
 	}
-	q.Valid = true
+	d.p.Quotes = true
 	q.Proto, q.TTL = h[9], h[8]
 	q.IPID = binary.BigEndian.Uint16(h[4:])
 	q.Len = uint32(binary.BigEndian.Uint16(h[2:]))
@@ -126,7 +126,7 @@ func (d *decoder) quote6(q *Quote, off int) {
 		return
 	}
 	h := d.b[off : off+ipv6HeaderLen]
-	q.Valid = true
+	d.p.Quotes = true
 	q.Proto, q.TTL = h[6], h[7]
 	q.Len = uint32(binary.BigEndian.Uint16(h[4:])) + ipv6HeaderLen
 	key6(&q.Key, &q.SrcIsA, h[8:40], h[6])
@@ -193,15 +193,16 @@ func (d *decoder) quotePorts(q *Quote, at int) {
 func (d *decoder) quoted(q *Quote) {
 	p := d.p
 	if p.NConvs < MaxConvs && !p.NoLength6 {
-		p.Convs[p.NConvs] = Conv{Key: q.Key, SrcIsA: q.SrcIsA, Quoted: true, Within: p.within(q.Key.Proto)}
+		p.keep()
+		p.more().convs[p.NConvs] = Conv{Key: q.Key, SrcIsA: q.SrcIsA, Quoted: true, Within: p.within(q.Key.Proto)}
 		p.NConvs++
 	}
 }
 
 // within reports whether a conversation of the transport is around the quote.
 func (p *Packet) within(transport uint8) bool {
-	for i := range p.NConvs {
-		if p.Convs[i].Key.Proto == transport {
+	for i := range int(p.NConvs) {
+		if p.Conv(i).Key.Proto == transport {
 			return true
 		}
 	}
@@ -246,7 +247,7 @@ func (q *Quote) Counted(data []byte, outer Kind) (kind Kind, typ, code uint8, ok
 // unknown protocol that of IP. Wireshark reads no further than the ports in a
 // redirect. fragment tells that the transport's header is among it.
 func (p *Packet) QuotePayload(data []byte) (payload []byte, fragment bool) {
-	q := &p.Quote
+	q := p.Quote()
 	if end := int(q.At) + int(q.Len); end < len(data) { // what is behind it are extensions (RFC 4884)
 		data = data[:end]
 	}

@@ -93,6 +93,7 @@ func (d *decoder) ipv4(off int) {
 		}
 		d.cut(off + total)
 	}
+	p.keep()
 	p.L3, p.IPVersion, p.Kind = pos(off), 4, KindIPOther
 	p.TOS = h[1]
 	p.IPID = binary.BigEndian.Uint16(h[4:])
@@ -144,7 +145,6 @@ func (p *Packet) noTransport(off int) {
 	at := min(pos(off), p.End)
 	p.L4, p.Payload = at, at
 	p.PayloadLen = 0
-	p.SrcPort, p.DstPort = 0, 0
 }
 
 // fragment notes that the packet is a fragment whose data begin at off, and
@@ -193,6 +193,7 @@ func (d *decoder) ipv6(off int) {
 		}
 		d.cut(off + ipv6HeaderLen + plen)
 	}
+	p.keep()
 	p.L3, p.IPVersion, p.Kind = pos(off), 6, KindIPOther
 	p.TOS = h[0]<<4 | h[1]>>4
 	p.TTL = h[7]

@@ -129,12 +129,12 @@ func (d *decoder) leaf(pr Proto, off int) {
 }
 
 // endLink makes the layer at hand the innermost one. The conversation of a
-// tunnel around it stays in Convs only.
+// tunnel around it stays among its conversations.
 func (d *decoder) endLink(off int) {
 	p := d.p
+	p.keep()
 	p.Kind = KindLink
 	p.Key, p.SrcIsA, p.L3, p.IPVersion, p.Proto, p.TTL = flow.Key{}, false, None, 0, 0, 0
-	p.SrcPort, p.DstPort = 0, 0
 	at := min(pos(max(off, 0)), p.End)
 	p.L4, p.Payload = at, at
 	p.PayloadLen = pos(max(d.wire-off, 0))
@@ -253,6 +253,7 @@ func (d *decoder) arp(off int) {
 		var pair [8]byte
 		copy(pair[:4], a.SenderIP[:])
 		copy(pair[4:], a.TargetIP[:])
+		p.keep()
 		key4(&p.Key, &p.SrcIsA, pair[:], 0)
 	}
 }

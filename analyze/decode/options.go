@@ -46,6 +46,36 @@ func (p *Packet) Options(data []byte) []byte {
 	return data[from:to:to]
 }
 
+// stampOnly is what the options begin with that are a timestamp and nothing else, as
+// those of most segments are (RFC 7323, appendix A).
+const stampOnly = OptNop<<24 | OptNop<<16 | OptTimestamps<<8 | 10
+
+// options reads what nearly every segment is asked for while its header is at hand.
+func (p *Packet) options(b []byte, header int) {
+	var o []byte
+	if from := header + tcpMinHeader; from < int(p.Payload) {
+		o = b[from:p.Payload]
+	}
+	if len(o) == 12 && binary.BigEndian.Uint32(o) == stampOnly {
+		p.Stamped = true
+		p.TSVal, p.TSEcr = binary.BigEndian.Uint32(o[4:]), binary.BigEndian.Uint32(o[8:])
+	}
+	p.Head = HeadOf(b[p.Payload:])
+}
+
+// HeadOf returns the first eight bytes of a payload, the first one lowest; what it does
+// not have is 0.
+func HeadOf(payload []byte) uint64 {
+	if len(payload) >= 8 {
+		return binary.LittleEndian.Uint64(payload)
+	}
+	var h uint64
+	for i, x := range payload {
+		h |= uint64(x) << (8 * i)
+	}
+	return h
+}
+
 // ParseOptions reads the options of a TCP header. It reads at most 40 bytes.
 func ParseOptions(b []byte, o *TCPOptions) {
 	*o = TCPOptions{}

@@ -18,24 +18,34 @@ type Conv struct {
 	Within bool // quoted inside a tunnel of the same transport: counted all the same
 }
 
-// Packet is what Decode learned of one frame. It holds no pointer. Offsets are
-// into the bytes that were decoded; a header that was not met has None or, for
-// L4 and Payload of a Kind without one, End.
+// Packet is what Decode learned of one frame. Offsets are into the bytes that were
+// decoded; a header that was not met has None or, for L4 and Payload of a Kind without
+// one, End.
 //
-// What nearly every packet is asked for stands in the first 64 bytes, and the whole
-// takes 512: packets go from one core to another, a cache line at a time.
+// Packets go from one core to another, a cache line at a time. What nearly every packet
+// is asked for stands in the first two, which are 128 bytes; the third is for what is
+// odd, and what is rare stands elsewhere.
 type Packet struct {
+	fields
+
+	rare *rare // nil until a packet needs it; it stays
+
+	_ [16]byte // to the end of a cache line
+}
+
+// fields are what is cleared for each frame.
+type fields struct {
 	Protos Set        // of the whole stack, tunnels included
 	Kind   Kind       // of the innermost thing that could be read
 	Err    Reason     // why no more could be read
 	Tunnel TunnelKind // outermost tunnel; NoTunnel: none
-	NConvs uint8      // valid entries of Convs
+	NConvs uint8      // conversations that the frame is part of; see Conv
 
 	SrcIsA    bool // the source is Key.A
 	Broadcast bool // every worker must see it (fragments): Hash means nothing
 	// NoLength6 marks a packet whose innermost IPv6 header tells no length, as
 	// the kernel hands over large sends (BIG TCP). It is read to the end of the
-	// frame; Wireshark 4.0.17 does not read it, so it is not among Convs.
+	// frame; Wireshark 4.0.17 does not read it, so it is no conversation of it.
 	NoLength6 bool
 	BadHeader bool   // TCP header length is impossible: the segment has a stream but no analysis
 	Hash      uint32 // symmetric; of the quoted flow for ICMP errors
@@ -53,33 +63,68 @@ type Packet struct {
 	Seq, Ack uint32 // TCP
 	Flags    uint16 // TCP, 9 bits: FIN is 1, NS is 256
 	Window   uint16 // TCP, unscaled
+	IPID     uint16 // IPv4 identification
 	HdrLen   uint8  // TCP header bytes, options included
-	DF, MF   bool
-	L2Kind   L2Kind // how to read addresses at L2
+	Stamped  bool   // the TCP options are a timestamp and nothing else (RFC 7323, appendix A)
 
-	Key              flow.Key // innermost conversation; ports 0 where there are none
-	SrcPort, DstPort uint16   // TCP, UDP, SCTP, DCCP, UDP-Lite
+	Key          flow.Key // innermost conversation; ports 0 where there are none
+	L3           uint32   // innermost IP (or ARP) header
+	Head         uint64   // TCP: the first bytes of the payload; see HeadOf
+	TSVal, TSEcr uint32   // if Stamped
 
 	L2        uint32 // link header that carries the innermost addresses; see MACs
-	L3        uint32 // innermost IP (or ARP) header
-	IPID      uint16 // IPv4 identification
+	L2Kind    L2Kind // how to read addresses at L2
+	DF, MF    bool
+	VLANs     uint8  // number of tags
+	EtherType uint16 // innermost; 0: none
 	FragOff   uint16 // bytes
 	FragID    uint32 // identification of IPv4 or of the IPv6 fragment header
-	EtherType uint16 // innermost; 0: none
 	VLAN      uint16 // id of the innermost tag; meaningless when VLANs is 0
 	OuterVLAN uint16 // id of the outermost tag
-	VLANs     uint8  // number of tags
 	TunnelID  uint32 // innermost VNI, GRE key, GTP TEID or tunnel id; 0: none
 
 	ICMPType uint8
 	ICMPCode uint8
+	Quotes   bool // an ICMP error with a quote that could be read: see Quote
+	own      bool // the first conversation stands in Key and SrcIsA, and not among convs
 
 	fragHdr   uint32 // offset of the IPv6 fragment header
 	fragNH    uint32 // offset of the next-header byte that points at it
 	Fragments uint32 // frames that it was put together from; 0: it came whole
+}
 
-	Convs [MaxConvs]Conv // in order of dissection; entries from NConvs on mean nothing
-	Quote Quote          // means nothing unless Quote.Valid
+// rare is what few packets have.
+type rare struct {
+	convs [MaxConvs]Conv // those from NConvs on mean nothing
+	quote Quote          // means nothing unless Quotes
+}
+
+func (p *Packet) more() *rare {
+	if p.rare == nil {
+		p.rare = new(rare)
+	}
+	return p.rare
+}
+
+// Conv returns one of the NConvs conversations that the frame is part of, in order of
+// dissection.
+func (p *Packet) Conv(i int) Conv {
+	if i == 0 && p.own {
+		return Conv{Key: p.Key, SrcIsA: p.SrcIsA}
+	}
+	return p.rare.convs[i]
+}
+
+// Quote returns what an ICMP error quotes; Quotes has to be set.
+func (p *Packet) Quote() *Quote { return &p.rare.quote }
+
+// CopyTo copies what was learned of a frame into another Packet. An assignment would
+// let both share what is rare.
+func (p *Packet) CopyTo(q *Packet) {
+	q.fields = p.fields
+	if plain := p.NConvs == 0 || p.own && p.NConvs == 1; p.rare != nil && (p.Quotes || !plain) {
+		*q.more() = *p.rare
+	}
 }
 
 // NetLen is the length of the innermost IP packet on the wire: its header and
@@ -88,7 +133,6 @@ func (p *Packet) NetLen() uint32 { return p.Payload - p.L3 + p.PayloadLen }
 
 // Quote is the packet that an ICMP or ICMPv6 error quotes.
 type Quote struct {
-	Valid    bool
 	HasPorts bool // the quote reaches the ports of TCP, UDP or SCTP
 	HasSeq   bool // the quote reaches the sequence number of TCP
 	SrcIsA   bool
@@ -233,6 +277,22 @@ func (p *Packet) Dst() [16]byte {
 		return p.Key.B
 	}
 	return p.Key.A
+}
+
+// SrcPort returns the source port of TCP, UDP, SCTP, DCCP and UDP-Lite; 0: none.
+func (p *Packet) SrcPort() uint16 {
+	if p.SrcIsA {
+		return p.Key.PortA
+	}
+	return p.Key.PortB
+}
+
+// DstPort returns the destination port.
+func (p *Packet) DstPort() uint16 {
+	if p.SrcIsA {
+		return p.Key.PortB
+	}
+	return p.Key.PortA
 }
 
 // Data returns the captured bytes of the transport payload. data are the bytes

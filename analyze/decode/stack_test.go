@@ -178,7 +178,7 @@ func TestInnermost(t *testing.T) {
 			if p.Tunnel != tt.tunnel {
 				t.Errorf("got tunnel %q, want %q", p.Tunnel, tt.tunnel)
 			}
-			if int(p.NConvs) != tt.convs || p.Convs[p.NConvs-1].Key != p.Key {
+			if int(p.NConvs) != tt.convs || p.Conv(tt.convs-1).Key != p.Key {
 				t.Errorf("got %d conversations, want %d", p.NConvs, tt.convs)
 			}
 			if got := stack(&p); tt.stack != "" && got != tt.stack {
@@ -281,7 +281,7 @@ func TestNoTunnel(t *testing.T) {
 }
 
 // TestOuterStays: what cannot be read inside a tunnel leaves the tunnel's own
-// conversation; what can be read, but is no conversation, leaves it in Convs.
+// conversation; what can be read, but is no conversation, leaves it among the conversations.
 func TestOuterStays(t *testing.T) {
 	t.Parallel()
 	vx := func(b []byte) []byte {

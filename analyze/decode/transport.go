@@ -49,6 +49,7 @@ func (d *decoder) tcp(off int) {
 	if at > len(d.b) {
 		d.fail(Short)
 	}
+	p.options(d.b, off)
 }
 
 // udp reads a UDP header (RFC 768) and looks for a tunnel inside.
@@ -77,7 +78,7 @@ func (d *decoder) udp(off int) {
 	at := off + udpHeaderLen
 	p.Payload = pos(at)
 	p.PayloadLen = pos(d.wire - at)
-	if udpTunnel(p.SrcPort) || udpTunnel(p.DstPort) {
+	if udpTunnel(p.Key.PortA) || udpTunnel(p.Key.PortB) {
 		d.udpPayload(at)
 	}
 }

@@ -104,7 +104,7 @@ func countConversations(t *testing.T, name string) (tcp, udp int) {
 			}
 		}
 		for i := range int(p.NConvs) {
-			c := &p.Convs[i]
+			c := p.Conv(i)
 			if c.Quoted {
 				continue
 			}
@@ -145,5 +145,5 @@ func isSNMP(p *decode.Packet, data []byte) bool {
 	}
 	b := p.Data(data)
 	return len(b) > 2 && b[0] == sequence &&
-		(p.SrcPort == agent || p.DstPort == agent || p.SrcPort == trap || p.DstPort == trap)
+		(p.SrcPort() == agent || p.DstPort() == agent || p.SrcPort() == trap || p.DstPort() == trap)
 }

@@ -210,7 +210,7 @@ func compare(row []string, p *decode.Packet) string {
 	want, src, sure := conversations(row)
 	var got []conversation
 	for i := range int(p.NConvs) {
-		c := &p.Convs[i]
+		c := p.Conv(i)
 		if c.Quoted {
 			continue
 		}

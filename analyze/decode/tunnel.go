@@ -37,7 +37,7 @@ func TunnelPort(port uint16) bool { return udpTunnel(port) }
 // udpPayload looks for a tunnel behind a UDP header. The lower port decides
 // first, as in Wireshark.
 func (d *decoder) udpPayload(off int) {
-	lo, hi := d.p.SrcPort, d.p.DstPort
+	lo, hi := d.p.SrcPort(), d.p.DstPort()
 	if lo > hi {
 		lo, hi = hi, lo
 	}

@@ -107,8 +107,8 @@ func (r *record) waits(s *tcp.Segment, m tcp.Marks) bool {
 	r.askedAt, r.askedIn, r.askedSeq, r.askedAck = s.Time, s.Frame, s.Seq, s.Ack
 	r.askedLen, r.askedWin, r.askedID = uint16(min(s.Len, math.MaxUint16)), s.Window, s.IPID
 	r.askedPush = s.Flags&tcp.FlagPSH != 0
-	if len(s.Data) > 1 && s.Data[1] == tlsMajor {
-		r.askedFirst = s.Data[0]
+	if s.Head>>8&math.MaxUint8 == tlsMajor {
+		r.askedFirst = uint8(s.Head & math.MaxUint8)
 	}
 	return true
 }
@@ -124,6 +124,7 @@ func (t *talk) firstWords(r *record) {
 	}
 	if r.askedFirst != 0 {
 		s.Data = []byte{r.askedFirst, tlsMajor}
+		s.Head = decode.HeadOf(s.Data)
 	}
 	r.askedLen = 0
 	v := tcp.View{

@@ -1,8 +1,6 @@
 package ledger
 
 import (
-	"encoding/binary"
-
 	"netwhy/analyze/flow"
 	"netwhy/analyze/tcp"
 )
@@ -45,20 +43,15 @@ func fingerprint(s *tcp.Segment) uint32 {
 	h = (h ^ uint64(s.Flags)<<48 ^ uint64(s.Window)<<32 ^ uint64(s.Len)) * m
 	h ^= h >> 29
 	h = (h ^ uint64(s.IPID)) * m
-	if b := s.Data; len(b) >= 8 {
-		h = (h ^ binary.LittleEndian.Uint64(b)) * m
+	h ^= h >> 29
+	h = (h ^ s.Head) * m
+	h ^= h >> 29
+	if s.Stamped {
+		h = (h ^ uint64(s.TSVal)<<32 ^ uint64(s.TSEcr)) * m
 	} else {
-		for _, x := range b {
+		for _, x := range s.Options {
 			h = (h ^ uint64(x)) * m
 		}
-	}
-	o := s.Options
-	for len(o) >= 8 {
-		h = (h ^ binary.LittleEndian.Uint64(o)) * m
-		o = o[8:]
-	}
-	for _, x := range o {
-		h = (h ^ uint64(x)) * m
 	}
 	h ^= h >> 32
 	return uint32(h&(1<<32-1)) | 1
@@ -85,6 +78,10 @@ func (b *Books) copied(r *record, s *tcp.Segment) bool {
 		return true
 	}
 	t := b.talks.at(r.talk)
+	if !t.met(hash, d) {
+		t.remember(hash, d, s.TTL, s.Time)
+		return false
+	}
 	hashes, list := t.prints(d)
 	for i, known := range hashes {
 		if known != hash {
@@ -116,6 +113,20 @@ func (t *talk) prints(d flow.Dir) (hashes []uint32, list []imprint) {
 	}
 	f := &t.voice[d]
 	return f.hashes[:], f.recent[:]
+}
+
+// met reports whether a hash is among the prints of a direction. It nearly never is, so
+// this is asked first, and of each of them at once.
+func (t *talk) met(hash uint32, d flow.Dir) bool {
+	if t.bulk == nil {
+		h := &t.voice[d].hashes
+		return h[0] == hash || h[1] == hash || h[2] == hash || h[3] == hash
+	}
+	h := &t.bulk.dir[d].hashes
+	return h[0] == hash || h[1] == hash || h[2] == hash || h[3] == hash ||
+		h[4] == hash || h[5] == hash || h[6] == hash || h[7] == hash ||
+		h[8] == hash || h[9] == hash || h[10] == hash || h[11] == hash ||
+		h[12] == hash || h[13] == hash || h[14] == hash || h[15] == hash
 }
 
 // doubled reports whether a good part of the connection's frames came twice.

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"bytes"
+	"encoding/binary"
 	"slices"
 
 	"netwhy/analyze/flow"
@@ -38,7 +39,8 @@ func (t *talk) data(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View, opt *op
 		f.conflicts++
 		t.prove(Overlap, s)
 	}
-	f.headSeq, f.headLen = seq, copy(f.head[:], s.Data)
+	f.headSeq, f.headLen = seq, min(len(s.Data), len(f.head))
+	binary.LittleEndian.PutUint64(f.head[:], s.Head)
 	// The gap that this segment ends. What waited, waited since the last of its own
 	// direction's segments or since the last news from the other end.
 	gap := s.Time - f.lastAt

@@ -74,10 +74,10 @@ const (
 // side gives the flag of one direction.
 func side(flag uint32, d flow.Dir) uint32 { return flag << (d & 1) }
 
-// Sizes of the slabs' pages: a short run stays small, a long one never copies.
+// Sizes of the slabs' pages, in bits: a short run stays small, a long one never copies.
 const (
-	recordPage = 1 << 10
-	talkPage   = 1 << 5
+	recordPage = 10
+	talkPage   = 5
 )
 
 // slab hands out numbered items of one kind and takes them back. Number 0 is
@@ -86,13 +86,26 @@ type slab[T any] struct {
 	pages [][]T
 	free  []uint32
 	next  uint32
-	page  uint32
+	bits  uint8    // of the number: the place within the page; not a size, which would divide
 	gone  []uint32 // while emptied: items of each page that were put back
+	last  uint32   // what was asked for last, and will be again; items never move
+	item  *T
 }
 
-func newSlab[T any](page uint32) slab[T] { return slab[T]{page: page, next: 1} }
+func newSlab[T any](bits uint8) slab[T] { return slab[T]{bits: bits, next: 1} }
 
-func (s *slab[T]) at(n uint32) *T { return &s.pages[n/s.page][n%s.page] }
+func (s *slab[T]) at(n uint32) *T {
+	if n != s.last {
+		s.last, s.item = n, &s.pages[s.page(n)][n&(s.size()-1)]
+	}
+	return s.item
+}
+
+// page is where a number's item stands.
+func (s *slab[T]) page(n uint32) uint32 { return n >> (s.bits & 31) }
+
+// size is the number of items of a page.
+func (s *slab[T]) size() uint32 { return 1 << (s.bits & 31) }
 
 func (s *slab[T]) get() (uint32, *T) {
 	if k := len(s.free); k > 0 {
@@ -100,8 +113,8 @@ func (s *slab[T]) get() (uint32, *T) {
 		s.free = s.free[:k-1]
 		return n, s.at(n)
 	}
-	if int(s.next/s.page) == len(s.pages) {
-		page := make([]T, s.page)
+	if int(s.page(s.next)) == len(s.pages) {
+		page := make([]T, s.size())
 		clear(page) // memory that is read before it is written is had from the system twice
 		s.pages = append(s.pages, page)
 	}
@@ -115,9 +128,10 @@ func (s *slab[T]) put(n uint32) {
 		s.free = append(s.free, n)
 		return
 	}
-	p := n / s.page
-	if s.gone[p]++; s.gone[p] == s.page {
+	p := s.page(n)
+	if s.gone[p]++; s.gone[p] == s.size() {
 		s.pages[p] = nil
+		s.last, s.item = 0, nil
 	}
 }
 
@@ -126,8 +140,8 @@ func (s *slab[T]) put(n uint32) {
 func (s *slab[T]) empty() {
 	s.gone = make([]uint32, len(s.pages))
 	s.gone[0]++ // number 0
-	for n := s.next; int(n/s.page) < len(s.pages); n++ {
-		s.gone[n/s.page]++ // never used
+	for n := s.next; int(s.page(n)) < len(s.pages); n++ {
+		s.gone[s.page(n)]++ // never used
 	}
 	for _, n := range s.free {
 		s.put(n)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"netwhy/analyze/conn"
+	"netwhy/analyze/decode"
 	"netwhy/analyze/finding"
 	"netwhy/analyze/flow"
 	"netwhy/analyze/proto"
@@ -145,6 +146,8 @@ func (st *sides) parse(tb testing.TB, f []string) segment {
 	if len(s.Data) > 1 && first != 0 {
 		s.Data[0], s.Data[1] = first, tlsMajor
 	}
+	s.Head = decode.HeadOf(s.Data)
+
 	if id < 0 {
 		st.id[d]++
 		id = int(st.id[d])

@@ -101,9 +101,17 @@ func (x *sums) verified(r *record, s *tcp.Segment) bool {
 // fewSegments of each side are verified in any case: they tell offload.
 const fewSegments = 4
 
+// What is verified of a direction with trouble while every checksum is right: were the
+// segments that are sent again damaged ones, some would be among so many.
+const (
+	doubtSegments = 512
+	doubtEach     = 16 // for each that was sent again
+)
+
 // Doubtful reports whether the checksum of a direction's next segment is worth
-// verifying: at the beginning of a connection, and once something was sent again or
-// acknowledged twice. Adding up every segment would cost more than all else.
+// verifying, and counts on its being verified: at the beginning of a connection, and
+// once something was sent again or acknowledged twice. Adding up every segment would
+// cost more than all else.
 func (b *Books) Doubtful(ref Ref, d flow.Dir) bool {
 	if ref == 0 {
 		return false
@@ -117,5 +125,13 @@ func (b *Books) Doubtful(ref Ref, d flow.Dir) bool {
 		return false
 	}
 	t := b.talks.at(r.talk)
-	return t.voice[d].resent > 0 || t.voice[d^1].dupAcks > 0
+	f := &t.voice[d]
+	if f.resent == 0 && t.voice[d^1].dupAcks == 0 {
+		return false
+	}
+	if f.doubted >= doubtSegments+doubtEach*f.resent && t.sums[d].n == 0 {
+		return false
+	}
+	f.doubted++
+	return true
 }

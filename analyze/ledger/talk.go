@@ -150,7 +150,10 @@ func (t *talk) segment(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View) {
 		return
 	}
 	var opt options
-	if len(s.Options) > 0 {
+	switch {
+	case s.Stamped:
+		opt.value, opt.echo, opt.stamped = s.TSVal, s.TSEcr, true
+	case len(s.Options) > 0:
 		opt.parse(s.Options)
 	}
 	t.carrier(f, s)

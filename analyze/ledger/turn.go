@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"math"
+
 	"netwhy/analyze/conn"
 	"netwhy/analyze/flow"
 	"netwhy/analyze/tcp"
@@ -182,13 +184,13 @@ func (t *talk) ask(r *record, s *tcp.Segment) {
 	since := t.rec
 	if first {
 		since = r.ready
-		if len(s.Data) > 1 && s.Data[0] == tlsHandshake && s.Data[1] == tlsMajor {
+		if s.Head&math.MaxUint16 == tlsMajor<<8|tlsHandshake {
 			t.tls = true
 		}
 	}
 	// TLS 1.2 speaks twice before the first request; in 1.3 the second time begins
 	// with change cipher spec or application data.
-	x.handshake = t.tls && t.tlsAt[1] == 0 && len(s.Data) > 0 && s.Data[0] == tlsHandshake
+	x.handshake = t.tls && t.tlsAt[1] == 0 && s.Head&math.MaxUint8 == tlsHandshake
 	if since == 0 {
 		return
 	}

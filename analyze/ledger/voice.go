@@ -70,6 +70,7 @@ type harm struct {
 	alive          uint32 // keep-alives
 	marked         uint32 // CE
 	larges         uint32 // segments larger than the MSS agreed
+	doubted        uint32 // segments whose checksums were verified for all the trouble
 
 	keepRun  uint32 // keep-alives since the other side was heard
 	keepAt   int64  // time of the first of them

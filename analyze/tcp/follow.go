@@ -13,6 +13,9 @@ func (t *Tracker) Segment(r Ref, s *Segment, v *View) Marks {
 	f, b := &c.half[s.Dir&1], &c.half[s.Dir&1^1]
 	*v = View{}
 	c.frame = s.Frame
+	if t.expected(c, f, b, s, v) {
+		return 0
+	}
 	c.begin(f, b, s)
 	if s.Header == HeaderLong {
 		c.flags &^= reusedPorts
@@ -105,7 +108,7 @@ func (t *Tracker) learn(f, b *half, s *Segment, m Marks, v *View) {
 	case s.Flags&FlagSYN != 0:
 		f.handshake(b, s)
 		f.isn = s.Seq
-	case len(s.Options) > 0 && !stamped(s.Options):
+	case len(s.Options) > 0 && !s.Stamped:
 		f.offer(s) // Wireshark takes a scale from any segment
 	}
 	if m.Has(LostSegment) {

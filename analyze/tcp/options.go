@@ -5,8 +5,6 @@ const (
 	optEnd   = 0
 	optNop   = 1
 	optScale = 3
-
-	optTimestamps = 8
 )
 
 const (
@@ -30,12 +28,6 @@ func (f *half) handshake(b *half, s *Segment) {
 	if s.Flags&FlagACK != 0 && b.scale == noScale {
 		f.scale = noScale
 	}
-}
-
-// stamped reports whether options are a timestamp and nothing else, as those of
-// most segments are (RFC 7323, appendix A).
-func stamped(o []byte) bool {
-	return len(o) == 12 && o[0] == optNop && o[1] == optNop && o[2] == optTimestamps
 }
 
 // offer reads the options themselves.

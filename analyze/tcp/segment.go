@@ -14,6 +14,10 @@ type Segment struct {
 	Len     uint32 // payload bytes on the wire
 	Data    []byte // payload bytes captured; shorter than Len when the snaplen cut it
 	Options []byte // of the header, captured
+	Stamped bool   // these are a timestamp and nothing else
+	TSVal   uint32 // if Stamped
+	TSEcr   uint32 // if Stamped
+	Head    uint64 // the first bytes of Data (decode.HeadOf)
 	TTL     uint8
 	IPID    uint16
 	IPv6    bool

@@ -204,9 +204,9 @@ func addrPort(s *proto.Scope, from bool) netip.AddrPort {
 		return s.Server()
 	}
 	if from {
-		return netip.AddrPortFrom(flow.Addr(p.Src()), p.SrcPort)
+		return netip.AddrPortFrom(flow.Addr(p.Src()), p.SrcPort())
 	}
-	return netip.AddrPortFrom(flow.Addr(p.Dst()), p.DstPort)
+	return netip.AddrPortFrom(flow.Addr(p.Dst()), p.DstPort())
 }
 
 // Gap does nothing: there is no stream.

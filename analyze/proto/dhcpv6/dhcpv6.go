@@ -97,8 +97,8 @@ func (analyzer) Data(s *proto.Scope, _ flow.Dir, b []byte) (int, error) {
 	n := len(b)
 	l := proto.Lease{V6: true, From: s.Client(), To: s.Server()}
 	if p := s.Packet(); p != nil {
-		l.From = netip.AddrPortFrom(flow.Addr(p.Src()), p.SrcPort)
-		l.To = netip.AddrPortFrom(flow.Addr(p.Dst()), p.DstPort)
+		l.From = netip.AddrPortFrom(flow.Addr(p.Src()), p.SrcPort())
+		l.To = netip.AddrPortFrom(flow.Addr(p.Dst()), p.DstPort())
 		l.SrcMAC, _, _ = p.MACs(s.Bytes())
 		l.VLAN = p.VLAN
 	}

@@ -234,13 +234,20 @@ func TestGaps(t *testing.T) {
 	}
 }
 
+// snapped is a packet whose payload has wire bytes, of which captured are there.
+func snapped(payload uint32, captured int, wire uint32) *decode.Packet {
+	var p decode.Packet
+	p.Payload, p.End, p.PayloadLen = payload, payload+uint32(captured), wire
+	return &p
+}
+
 // A short snaplen leaves the beginnings of messages: they still make pairs.
 func TestSnapped(t *testing.T) {
 	t.Parallel()
 	c := fresh()
 	for i, code := range []string{"200", "500"} {
 		for dir, text := range []string{get[:24], "HTTP/1.1 " + code + " OK\r\nDate"} {
-			c.Packet = &decode.Packet{Payload: 54, End: 54 + uint32(len(text)), PayloadLen: 1000}
+			c.Packet = snapped(54, len(text), 1000)
 			c.Send(flow.Dir(dir), time.Duration(i)*time.Second, []byte(text))
 			c.Gap(flow.Dir(dir), time.Duration(i)*time.Second, 1000-len(text))
 		}
@@ -368,7 +375,7 @@ func TestMidway(t *testing.T) {
 func TestSnappedStartLine(t *testing.T) {
 	t.Parallel()
 	c := fresh()
-	c.Packet = &decode.Packet{Payload: 66, End: 80, PayloadLen: 236}
+	c.Packet = snapped(66, 14, 236)
 	c.Send(up, 0, []byte("GET /index.htm")).Send(down, time.Second, []byte("HTTP/1.0 200 O"))
 	c.End(2*time.Second, proto.Closed)
 	if c.Rec.Counts[proto.HTTPStatus]["200"] != 1 || len(c.Rec.Exchanges) != 1 || c.Rec.Exchanges[0].Label != "GET /index.htm" {

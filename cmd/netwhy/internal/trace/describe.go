@@ -18,11 +18,11 @@ func Describe(f *packet.Frame, data []byte, p *decode.Packet) Exhibit {
 	src, dst := flow.Addr(p.Src()), flow.Addr(p.Dst())
 	switch p.Kind {
 	case decode.KindTCP:
-		x.From, x.To = port(src, p.SrcPort), port(dst, p.DstPort)
+		x.From, x.To = port(src, p.SrcPort()), port(dst, p.DstPort())
 		x.Label = FlagNames(p.Flags)
 		return x
 	case decode.KindUDP, decode.KindSCTP:
-		x.From, x.To = port(src, p.SrcPort), port(dst, p.DstPort)
+		x.From, x.To = port(src, p.SrcPort()), port(dst, p.DstPort())
 		x.Label = strings.ToUpper(p.Kind.String())
 		return x
 	case decode.KindICMP:
