@@ -30,7 +30,7 @@ func (l *lane) unreadCode(c *conversation) {
 // cutCodes counts the answers in a segment that the snaplen has cut.
 func (l *lane) cutCodes(payload []byte, m tcp.Marks) {
 	p := l.pkt
-	if int(p.PayloadLen) <= len(payload) || !dns.OnStreamPort(p.SrcPort(), p.DstPort()) || stale(m) && !m.Has(tcp.SpuriousRetransmission) {
+	if !dns.OnStreamPort(p.SrcPort(), p.DstPort()) || stale(m) && !m.Has(tcp.SpuriousRetransmission) {
 		return
 	}
 	dns.CodesOfCut(payload, func(key string) { l.Count(proto.DNSRcode, key, 1) })

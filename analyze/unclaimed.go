@@ -154,9 +154,11 @@ func (l *lane) nameSegment(slot uint32, c *conversation, payload []byte, m tcp.M
 		l.giveOne(int(decode.Data))
 		return
 	}
-	l.cutCodes(payload, m)
+	cut := int(l.pkt.PayloadLen) > len(payload)
+	if cut {
+		l.cutCodes(payload, m)
+	}
 	if l.claimed(c) {
-		cut := int(l.pkt.PayloadLen) > len(payload)
 		if m&tcp.FastRetransmission != 0 || m&tcp.SpuriousRetransmission != 0 && cut {
 			l.readAgain(slot, c, payload)
 		} else if cut && l.prompt != l.frame.Number && !stale(m) && l.sockets[c.socket].spec.Again != nil {
@@ -170,7 +172,7 @@ func (l *lane) nameSegment(slot uint32, c *conversation, payload []byte, m tcp.M
 	if k := l.sockets[c.socket]; k != nil && k.more != nil && k.more.around != 0 {
 		l.carries(int(k.more.around), l.frame.Number)
 		n, _ := l.unclaimed.listed(assigned.TCP, k.more.target, k.more.target, payload)
-		l.giveStream(n, payload, int(l.pkt.PayloadLen) > len(payload))
+		l.giveStream(n, payload, cut)
 		return
 	}
 	n := int(c.print[flow.ToClient]) - 1
@@ -180,7 +182,7 @@ func (l *lane) nameSegment(slot uint32, c *conversation, payload []byte, m tcp.M
 			c.print[flow.ToClient] = uint32(n + 1)
 		}
 	}
-	l.giveStream(n, payload, int(l.pkt.PayloadLen) > len(payload))
+	l.giveStream(n, payload, cut)
 }
 
 // giveStream counts bytes of a stream. Where Wireshark waits for the rest of a message

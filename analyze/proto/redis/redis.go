@@ -77,11 +77,13 @@ func number(line []byte) (n int, ok bool) {
 // inline judges a command without the protocol's frame (inline commands), of those
 // that nobody else begins with.
 func inline(b []byte) proto.Verdict {
-	line, used := frames.Line(b)
 	for _, verb := range [...]string{"AUTH ", "SELECT ", "CONFIG ", "PING", "INFO"} {
 		n := min(len(b), len(verb))
+		if b[0]|0x20 != verb[0]|0x20 || !strings.EqualFold(string(b[:n]), verb[:n]) {
+			continue
+		}
+		line, used := frames.Line(b)
 		switch {
-		case !strings.EqualFold(string(b[:n]), verb[:n]):
 		case used == 0 && len(b) < frames.MaxLine:
 			return proto.NeedMore
 		case used > 0 && len(line) >= len(verb) && (len(line) == len(verb)) != (verb[len(verb)-1] == ' '):
