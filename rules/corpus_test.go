@@ -11,8 +11,8 @@ import (
 
 // Scores reached on public captures: they may only be raised.
 const (
-	leastCorpusFirst = 134 // of 138 captures with a published fault, cause named first
-	leastCorpusThree = 137 // ... or among the first three
+	leastCorpusFirst = 135 // of 138 captures with a published fault, cause named first
+	leastCorpusThree = 138 // ... or among the first three
 	mostCorpusFalse  = 0   // of 32 healthy ones, with a diagnosis of warning or above
 )
 

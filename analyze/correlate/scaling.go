@@ -33,7 +33,7 @@ func Scaling() Spec {
 type unscaled struct {
 	server netip.AddrPort
 	flow   flow.ID
-	told   int
+	told   uint64
 	ev     evidence
 }
 
@@ -63,14 +63,14 @@ func (r *scaling) Conn(o *Out, s *Folded) {
 // End implements Correlator.
 func (r *scaling) End(o *Out) {
 	for x := range r.services.all.each() {
-		if int(x.ev.count) > x.told {
+		if x.ev.count > x.told {
 			r.tell(o, x)
 		}
 	}
 }
 
 func (r *scaling) tell(o *Out, x *unscaled) {
-	x.told = int(x.ev.count)
+	x.told = x.ev.count
 	o.Emit(finding.Finding{
 		Code: NotScaled, Severity: finding.Info, Flow: x.flow, Evidence: x.ev.done(&r.trail),
 		Values: []finding.Value{finding.Num(x.ev.count)},

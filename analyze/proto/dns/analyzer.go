@@ -68,8 +68,9 @@ type analyzer struct {
 
 // stream is where messages begin and end over TCP, by direction.
 type stream struct {
-	skip [2]int  // bytes of a message too long to be kept
-	lost [2]bool // look for the next message
+	skip  [2]int  // bytes of a message too long to be kept
+	lost  [2]bool // look for the next message
+	trail [2]trail
 }
 
 // desk is what a lane's analyzers work at.
@@ -84,6 +85,15 @@ func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 		a.message(s, dir, b, s.Now(), s.Frame())
 		return len(b), nil
 	}
+	t := &a.stream.trail[dir]
+	t.follow(s, b)
+	used, err := a.messages(s, dir, b)
+	t.read(s, len(b), used)
+	return used, err
+}
+
+// messages takes those of a stream that are whole.
+func (a *analyzer) messages(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 	st, used := a.stream, 0
 	for {
 		if n := min(st.skip[dir], len(b)-used); n > 0 {
@@ -141,6 +151,7 @@ func (a *analyzer) Gap(_ *proto.Scope, dir flow.Dir, n int) error {
 		a.stream.skip[dir] -= n
 		return nil
 	}
+	a.stream.trail[dir] = trail{astray: true}
 	a.stream.skip[dir] = 0
 	a.stream.lost[dir] = true
 	return nil

@@ -73,7 +73,8 @@ func datagrams(name, doc string, port uint16) proto.Spec {
 func TCP() proto.Spec {
 	return proto.Spec{
 		Name: nameDNS, Doc: "DNS over TCP (RFC 1035, 4.2.2; RFC 7766)",
-		Carrier: proto.TCP, Ports: []uint16{portDNS},
+		Carrier: proto.TCP, Ports: []uint16{portDNS}, Counts: true,
+		Again: func(s *proto.Scope, _ flow.Dir, _ []byte) { s.Carries(nameDNS) },
 		Probe: probeStream,
 		New:   func() proto.Analyzer { return &analyzer{stream: &stream{}} },
 	}
