@@ -191,6 +191,7 @@ func Correlators() []correlate.Spec {
 		correlate.Paths(),
 		correlate.Probes(),
 		correlate.Redirects(),
+		correlate.Resolved(),
 		correlate.Retries(),
 		correlate.Reuse(),
 		correlate.Scaling(),

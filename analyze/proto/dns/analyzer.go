@@ -206,7 +206,7 @@ func (a *analyzer) message(s *proto.Scope, dir flow.Dir, b []byte, began int64, 
 	if m.response() {
 		a.response(s, m, client, uint64(len(b)), began, beganFrame)
 	} else if m.questions > 0 {
-		a.query(s, d, client, len(b), began, beganFrame)
+		a.query(s, d, client, resolver, len(b), began, beganFrame)
 	}
 }
 
@@ -221,7 +221,7 @@ func facts(s *proto.Scope, resolver netip.AddrPort) {
 	}
 }
 
-func (a *analyzer) query(s *proto.Scope, d *desk, client netip.AddrPort, size int, began int64, beganFrame uint64) {
+func (a *analyzer) query(s *proto.Scope, d *desk, client, resolver netip.AddrPort, size int, began int64, beganFrame uint64) {
 	m := &d.reading
 	if q := a.find(m); q != nil {
 		if s.Now()-q.last < copied && a.stream == nil {
@@ -231,7 +231,7 @@ func (a *analyzer) query(s *proto.Scope, d *desk, client netip.AddrPort, size in
 		q.last, q.lastSent = s.Now(), s.Frame()
 		s.Report(Retransmission, finding.Text(q.name()), finding.Text(q.typeName()),
 			finding.Num(q.times), seconds(q.last-q.first))
-		s.Publish(&Asked{Client: client, Name: q.name(), Type: q.typeName()})
+		s.Publish(&Asked{Client: client, Resolver: resolver.Addr(), Name: q.name(), Type: q.typeName()})
 		return
 	}
 	a.room(s)
@@ -245,7 +245,7 @@ func (a *analyzer) query(s *proto.Scope, d *desk, client netip.AddrPort, size in
 		first: began, last: s.Now(), frame: beganFrame, lastSent: s.Frame(), bytes: uint32(size), //nolint:gosec // at most 64 KiB
 	})
 	q := &a.queries[len(a.queries)-1]
-	s.Publish(&Asked{Client: client, Name: q.name(), Type: q.typeName()})
+	s.Publish(&Asked{Client: client, Resolver: resolver.Addr(), Name: q.name(), Type: q.typeName()})
 }
 
 // room makes place for one query: the oldest is forgotten.

@@ -8,9 +8,10 @@ const MaxAddrs = 16
 // Asked is published for each query when it is seen first, and again when it is
 // sent again: who waits for which name. Names are in lower case and hostile.
 type Asked struct {
-	Client netip.AddrPort
-	Name   string
-	Type   string // "A", "AAAA", ...
+	Client   netip.AddrPort
+	Resolver netip.Addr
+	Name     string
+	Type     string // "A", "AAAA", ...
 }
 
 // Lookup is published when a query was answered with addresses.

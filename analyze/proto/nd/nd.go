@@ -54,7 +54,9 @@ func (analyzer) Data(s *proto.Scope, _ flow.Dir, b []byte) (int, error) {
 		return len(b), nil
 	}
 	n := proto.Neighbour{IP: netip.AddrFrom16([16]byte(b[8:])), VLAN: p.VLAN, Copy: s.Duplicate()}
-	n.By, n.To, _ = p.MACs(s.Bytes())
+	if p.Tunnel != decode.TunnelPPPoE { // no hardware addresses are resolved over PPP (RFC 5072)
+		n.By, n.To, _ = p.MACs(s.Bytes())
+	}
 	if from := flow.Addr(p.Src()); !from.IsUnspecified() {
 		n.From = from
 	}
