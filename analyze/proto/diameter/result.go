@@ -96,7 +96,7 @@ func (s *said) meaning() (what string, access, routing int) {
 	case 3005:
 		return "DIAMETER_LOOP_DETECTED", 0, 1
 	case 3010:
-		return "DIAMETER_UNKNOWN_PEER", 0, 1
+		return "DIAMETER_UNKNOWN_PEER", 1, 0
 	case 4001:
 		return "DIAMETER_AUTHENTICATION_REJECTED", 1, 0
 	case 5003:

@@ -56,6 +56,7 @@ func Spec() proto.Spec {
 					{Name: "requests", Merge: finding.Sum, Doc: "requests without answer"},
 					{Name: "answered", Merge: finding.Max, Doc: "requests of the conversation that were answered"},
 					{Name: "version", Text: true, Doc: "1, 2c or 3"},
+					{Name: "sent", Merge: finding.Sum, Doc: "times that they were sent"},
 				},
 			},
 			{
@@ -394,7 +395,7 @@ func (a *analyzer) End(s *proto.Scope, _ proto.End) {
 	if len(a.names) >= manyNames {
 		s.Report(Guessing, finding.Num(len(a.names)), finding.Num(a.answered))
 	}
-	a.book.GiveUp(s, patience, func(at *proto.Scope, _ *ask.Request, _ int64) {
-		at.Report(NoAnswer, finding.Num(1), finding.Num(a.answered), finding.Text(a.version))
+	a.book.GiveUp(s, patience, func(at *proto.Scope, r *ask.Request, _ int64) {
+		at.Report(NoAnswer, finding.Num(1), finding.Num(a.answered), finding.Text(a.version), finding.Num(r.Times))
 	})
 }

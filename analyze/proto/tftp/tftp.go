@@ -31,7 +31,7 @@ type Request struct {
 func Spec() proto.Spec {
 	return proto.Spec{
 		Name: "tftp", Doc: "Trivial File Transfer Protocol, RFC 1350",
-		Carrier: proto.UDP, Ports: []uint16{69}, Anywhere: true,
+		Carrier: proto.UDP, Ports: []uint16{port}, Anywhere: true,
 		Probe: probe,
 		New:   func() proto.Analyzer { return &analyzer{book: ask.Book{Protocol: "tftp"}} },
 		Codes: []finding.Def{{
@@ -41,6 +41,8 @@ func Spec() proto.Spec {
 				{Name: "code", Doc: "number"},
 				{Name: "text", Text: true, Doc: "its words"},
 				{Name: "errors", Merge: finding.Sum, Doc: "errors"},
+				{Name: "server", Text: true, Doc: "who serves the files: of a conversation for data, the end that began it"},
+				{Name: "by_server", Merge: finding.Max, Doc: "1 when it sent the error"},
 			},
 		}},
 	}
@@ -83,7 +85,12 @@ func printable(b []byte) bool {
 	return true
 }
 
-type analyzer struct{ book ask.Book }
+const port = 69
+
+type analyzer struct {
+	book  ask.Book
+	asked bool // a request is in this conversation
+}
 
 // Data takes one message.
 func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
@@ -102,7 +109,7 @@ func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 		words, _, _ := bytes.Cut(b[4:], []byte{0})
 		const optionRefused = 8 // the client may stop so after it has the size (RFC 2347)
 		if code != optionRefused {
-			s.Report(Error, finding.Num(code), finding.Text(ask.Clip(words)), finding.Num(1))
+			a.failed(s, dir, code, ask.Clip(words))
 		}
 	}
 	if dir == flow.ToClient && a.book.Open() > 0 {
@@ -116,12 +123,27 @@ func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 	return len(b), nil
 }
 
+// failed reports an error. A server answers from a port of its choice (RFC 1350, 4),
+// and so begins the conversation for the data.
+func (a *analyzer) failed(s *proto.Scope, dir flow.Dir, code uint16, words string) {
+	server, sender := s.Server(), flow.ToClient
+	if !a.asked && server.Port() != port {
+		server, sender = s.Client(), flow.ToServer
+	}
+	by := 0
+	if dir == sender {
+		by = 1
+	}
+	s.Report(Error, finding.Num(code), finding.Text(words), finding.Num(1), finding.Text(server.Addr().String()), finding.Num(by))
+}
+
 func (a *analyzer) request(s *proto.Scope, op uint16, b []byte) {
 	name, _, _ := bytes.Cut(b[2:], []byte{0})
 	file, verb := ask.Clip(name), "read "
 	if op == write {
 		verb = "write "
 	}
+	a.asked = true
 	s.Attr("tftp.file", file)
 	a.book.Ask(s, 0, verb+file, len(b))
 	s.Publish(&Request{Client: s.Client(), Server: s.Server(), File: file})
