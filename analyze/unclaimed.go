@@ -90,6 +90,8 @@ func anyPort(b []byte) int {
 		address, copies = 6, 16          // Wake-on-LAN: six bytes of ones, the address sixteen times
 	)
 	switch {
+	case assigned.LooksRTCP(b):
+		return 5
 	case len(b) < header:
 		return 0
 	case b[0]>>6 == 0 && binary.BigEndian.Uint32(b[4:]) == cookie && int(binary.BigEndian.Uint16(b[2:]))+header == len(b):
@@ -106,7 +108,7 @@ func anyPort(b []byte) int {
 }
 
 // anyPorts are the names of what anyPort recognises.
-func anyPorts() []string { return []string{"stun", "wol", "bt-dht", "rtps"} }
+func anyPorts() []string { return []string{"stun", "wol", "bt-dht", "rtps", assigned.RTCP} }
 
 // give counts the frame at hand for the names of a list, and what is inside.
 func (l *lane) give(list int, payload []byte) {

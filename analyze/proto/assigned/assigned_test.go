@@ -74,6 +74,26 @@ func TestLooksJXTA(t *testing.T) {
 	}
 }
 
+// TestLooksRTCP checks which datagrams tshark 4.0.17 takes for RTCP.
+func TestLooksRTCP(t *testing.T) {
+	t.Parallel()
+	tests := map[string]bool{
+		"":                                 false,
+		"\x80\xc8\x00\x06":                 true,
+		"\x9f\xc9\x00\x64\x01\x02\x03\x04": true,
+		"\x80\xce\x00\x00":                 true,
+		"\x80\xca\x00\x00":                 false,
+		"\x80\xcd\x00\x00":                 false,
+		"\x80\xc8\x00\x06\x01":             false,
+		"\x40\xc8\x00\x06":                 false,
+	}
+	for text, want := range tests {
+		if got := assigned.LooksRTCP([]byte(text)); got != want {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
+}
+
 // TestWaits checks that streams of messages are told from those that are named at
 // once.
 func TestWaits(t *testing.T) {
@@ -113,6 +133,7 @@ func FuzzNumber(f *testing.F) {
 		}
 		n, _ := ports.Number(transport, a, b, payload)
 		assigned.LooksJXTA(payload)
+		assigned.LooksRTCP(payload)
 		if n < assigned.Unknown || n >= len(names) {
 			t.Fatalf("number %d of %d", n, len(names))
 		}

@@ -87,13 +87,13 @@ func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 	}
 	t := &a.stream.trail[dir]
 	t.follow(s, b)
-	used, err := a.messages(s, dir, b)
+	used := a.messages(s, dir, b)
 	t.read(s, len(b), used)
-	return used, err
+	return used, nil
 }
 
 // messages takes those of a stream that are whole.
-func (a *analyzer) messages(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
+func (a *analyzer) messages(s *proto.Scope, dir flow.Dir, b []byte) int {
 	st, used := a.stream, 0
 	for {
 		if n := min(st.skip[dir], len(b)-used); n > 0 {
@@ -102,36 +102,36 @@ func (a *analyzer) messages(s *proto.Scope, dir flow.Dir, b []byte) (int, error)
 		}
 		rest := b[used:]
 		if len(rest) == 0 {
-			return used, nil
+			return used
 		}
 		if st.lost[dir] {
 			switch probeStream(dir, rest) {
 			case proto.No:
-				return len(b), nil
+				return len(b)
 			case proto.NeedMore:
-				return used, nil
+				return used
 			case proto.Likely, proto.Certain:
 				st.lost[dir] = false
 			}
 		}
 		if len(rest) < 2 {
-			return used, nil
+			return used
 		}
 		n := int(binary.BigEndian.Uint16(rest))
 		switch {
 		case n < headerLen:
 			s.Malformed("DNS over TCP: length below that of a header")
 			st.lost[dir] = true
-			return len(b), nil
+			return len(b)
 		case 2+n > proto.MaxBuffered:
 			if len(rest) < 2+headerLen {
-				return used, nil
+				return used
 			}
 			a.message(s, dir, rest[2:], s.Now(), s.Frame())
 			st.skip[dir] = 2 + n
 			continue
 		case len(rest) < 2+n:
-			return used, nil
+			return used
 		}
 		at, frame := s.Now(), s.Frame()
 		if used == 0 {

@@ -5,6 +5,7 @@ import (
 
 	"netwhy/analyze/flow"
 	"netwhy/analyze/proto"
+	"netwhy/analyze/proto/assigned"
 )
 
 // Dynamic declares the same for payload types that were negotiated elsewhere (96
@@ -61,13 +62,13 @@ type proof struct {
 func (a *dynamic) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 	switch {
 	case a.denied || s.Duplicate() && !a.sure:
-		s.Carries("data")
+		unsure(s, b)
 		return len(b), nil
 	case !a.sure:
 		s.App("")
 		a.judge(dir, b)
 		if !a.sure {
-			s.Carries("data")
+			unsure(s, b)
 			return len(b), nil
 		}
 	}
@@ -76,6 +77,15 @@ func (a *dynamic) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 		s.Carries(name)
 	}
 	return a.analyzer.Data(s, dir, b)
+}
+
+// unsure counts a packet of which nobody knows whether it is of media.
+func unsure(s *proto.Scope, b []byte) {
+	if assigned.LooksRTCP(b) {
+		s.Carries(rtcp)
+	} else {
+		s.Carries(assigned.Data)
+	}
 }
 
 // judge compares a packet with the one before it in its direction.
