@@ -160,7 +160,7 @@ func (x *sheet) text(i int) string {
 
 // merged joins a figure with those of other conversations. Within one, First and
 // Last are the figures of the whole conversation: over several the worst counts, and
-// stalled time adds up.
+// stalled time adds up. A number that names something stays with the words beside it.
 func merged(m *finding.Metric, before, now finding.Value, fresh bool) finding.Value {
 	if m.Text {
 		if !fresh && before.Text != "" {
@@ -179,13 +179,23 @@ func merged(m *finding.Metric, before, now finding.Value, fresh bool) finding.Va
 	case finding.Min:
 		before.Num = min(before.Num, now.Num)
 	case finding.First, finding.Last:
-		if strings.HasSuffix(m.Name, "stalled_seconds") {
+		switch {
+		case strings.HasSuffix(m.Name, "stalled_seconds"):
 			before.Num += now.Num
-		} else {
+		case !names(m):
 			before.Num = max(before.Num, now.Num)
 		}
 	}
 	return before
+}
+
+// names reports whether a number is no amount but the name of an error.
+func names(m *finding.Metric) bool {
+	switch m.Name {
+	case "code", "error_code", "error_number", "numeric", "result":
+		return m.Merge == finding.First
+	}
+	return false
 }
 
 // codeFact is what every code has besides the metrics of its Def.
