@@ -34,6 +34,8 @@ func TestNumber(t *testing.T) {
 		{"a whole sequence", assigned.UDP, 161, 40000, "\x30\x03\x02\x01\x01", "snmp", ""},
 		{"a message inside", assigned.UDP, 47808, 47808, "\x81\x0b\x00\x0c\x01\x20\xff\xff", "bvlc", "bacnet bacapp"},
 		{"a version inside", assigned.TCP, 40000, 6653, "\x04\x00\x00\x08\x00\x00\x00\x01", "openflow", "openflow_v4"},
+		{"text of a file", assigned.TCP, 40000, 20, "hello\tworld\r\n", "ftp-data", "data-text-lines"},
+		{"a file that is none", assigned.TCP, 40000, 20, "h\xe9llo\r\n", "ftp-data", ""},
 		{"two names", assigned.TCP, 40000, 102, "\x03\x00\x00\x16\x11\xe0", "tpkt cotp", ""},
 		{"nothing at all", assigned.UDP, 0, 65535, "", "", ""},
 	}

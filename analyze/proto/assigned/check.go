@@ -45,6 +45,7 @@ const (
 	dicom             // types 1 to 7, nothing reserved (PS3.8, 9.3)
 	json              // anything; see Inside
 	sap               // anything
+	text              // anything
 	capwap            // anything
 	waits             // a stream whose messages Wireshark waits for: named where the frame is cut
 )
@@ -52,7 +53,7 @@ const (
 // anything reports whether whatever comes is taken.
 func (c check) anything() bool {
 	switch c {
-	case always, json, sap, capwap, waits:
+	case always, json, sap, text, capwap, waits:
 		return true
 	default:
 		return false

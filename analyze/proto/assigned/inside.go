@@ -38,6 +38,10 @@ func Inside(n int, b []byte) string {
 		if at(8) == 'v' && at(9) == '=' || at(8) == 'a' && at(24) == 'v' {
 			return "sdp"
 		}
+	case text:
+		if isText(b) {
+			return textLines
+		}
 	case capwap:
 		if at(0)&0x0f == 1 {
 			return "dtls"
@@ -45,6 +49,19 @@ func Inside(n int, b []byte) string {
 	default:
 	}
 	return ""
+}
+
+// textLines is what Wireshark calls text of which it knows no more.
+const textLines = "data-text-lines"
+
+// isText reports whether b is ASCII that can be printed, and ends of lines.
+func isText(b []byte) bool {
+	for _, c := range b {
+		if (c < ' ' || c > '~') && c != '\t' && c != '\r' && c != '\n' {
+			return false
+		}
+	}
+	return len(b) > 0
 }
 
 // insideBVLC looks for a network message behind the header (ASHRAE 135, J.2 and 6.2).
@@ -83,6 +100,6 @@ func openflowOf(version byte) string {
 func InsideNames() []string {
 	return []string{
 		"bacnet", "bacapp", "gtpv2", "openflow_v1", "openflow_v4", "openflow_v5", "openflow_v6", "s7comm",
-		"json", "sdp", "dtls",
+		"json", "sdp", "dtls", textLines,
 	}
 }

@@ -199,7 +199,7 @@ var tcp = [...]entry{ //nolint:gochecknoglobals // constant table
 	{7, 7, "echo", always},
 	{13, 13, "daytime", always},
 	{19, 19, "chargen", always},
-	{20, 20, "ftp-data", always},
+	{20, 20, "ftp-data", text},
 	{21, 21, "ftp", always},
 	{22, 22, "ssh", always},
 	{23, 23, "telnet", always},
