@@ -11,6 +11,9 @@
 // empty and textual payloads to every port. What is declined, or on another port,
 // is Data.
 //
-// Nothing is read beyond a few bytes, nothing is kept of a conversation, and no
-// port of an analyzer depends on these tables.
+// The same goes for what an analyzer reads on a port where Wireshark would not know it,
+// and for the few things that Wireshark takes for a protocol on any port.
+//
+// Little is read of a payload, nothing is kept of a conversation, and no analyzer is
+// chosen by these tables.
 package assigned
