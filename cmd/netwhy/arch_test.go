@@ -135,7 +135,9 @@ func TestProtocolsDoNotKnowEachOther(t *testing.T) {
 }
 
 // sharedByProtocols are folders beside the protocols that are not protocols.
-func sharedByProtocols(name string) bool { return name == "prototest" || name == "internal" }
+func sharedByProtocols(name string) bool {
+	return name == "prototest" || name == "internal" || name == "assigned"
+}
 
 const module = "netwhy"
 
