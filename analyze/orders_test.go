@@ -137,3 +137,23 @@ func TestStatusOfSegments(t *testing.T) {
 		})
 	}
 }
+
+// A capture that begins inside a request, of which nobody can tell what it is, has the
+// answer all the same.
+func TestBeginsInsideRequest(t *testing.T) {
+	t.Parallel()
+	const ack, all = 0x10, 1 << 16
+	var k talk
+	for _, v := range []uint32{0xa1b2c3d4, 4<<16 | 2, 0, 0, 65535, 101} {
+		k.out.Write(binary.LittleEndian.AppendUint32(nil, v))
+	}
+	k.send(true, 1, 1, ack, strings.Repeat("\x00\xfe words", 100), all)
+	k.send(false, 1, 801, ack, "HTTP/1.1 404 Not\r\nContent-Length: 3\r\n\r\nxyz", all)
+	name := filepath.Join(t.TempDir(), "made.pcap")
+	if err := os.WriteFile(name, k.out.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := run(t, name, analyze.Options{Workers: 1}).Keyed[proto.HTTPStatus]; got["404"] != 1 {
+		t.Errorf("got %v", got)
+	}
+}

@@ -34,6 +34,7 @@ type socket struct {
 	tries    uint8
 	bad      bool   // malformed bytes were reported
 	again    bool   // the analyzer wishes that the rest be probed anew
+	hushed   bool   // who spoke first is not listened to: nobody knows what it says
 	foreign  bool   // Wireshark would not know the analyzer's protocol on these ports
 	name     uint16 // that its frames are counted under, by names
 }
@@ -283,6 +284,8 @@ func (k *socket) probe(l *lane, slot uint32, c *conversation, carrier proto.Tran
 	switch {
 	case best >= 0 && (!unsure || full):
 		k.attach(l, slot, c, &l.specs.all[best])
+	case full && carrier == proto.TCP && !k.seen[dir^1] && !k.isInner(l, c):
+		k.hush(l, c)
 	case !unsure && k.seen[0] && k.seen[1], full:
 		k.deafen(l, c)
 	case !unsure:
@@ -302,6 +305,14 @@ func (g *guess) ask(probe func(flow.Dir, []byte) proto.Verdict, dir flow.Dir, b 
 		g.none[dir&1] |= bit
 	}
 	return v
+}
+
+// hush gives up on who spoke first, until the answer tells what it is about: a capture
+// may begin in the middle of a request.
+func (k *socket) hush(l *lane, c *conversation) {
+	k.hushed, k.tries = true, 0
+	k.drop(l, k.first)
+	l.tracker.Want(c.tcp, k.first, false)
 }
 
 // deafen gives a conversation up: nobody knows what it says.
@@ -325,6 +336,10 @@ func (l *lane) forget(c *conversation) {
 func (k *socket) attach(l *lane, slot uint32, c *conversation, spec *proto.Spec) {
 	k.decided(l)
 	k.read(l, c, spec)
+	if k.hushed {
+		k.hushed = false
+		l.tracker.Want(c.tcp, k.first, true)
+	}
 	if !k.foreign {
 		l.takeBack(c, k)
 	}

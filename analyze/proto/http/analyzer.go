@@ -223,6 +223,9 @@ func (a *analyzer) begin(s *proto.Scope, dir flow.Dir, h *head) {
 
 // resync looks for a head at the start of a segment.
 func (a *analyzer) resync(s *proto.Scope, dir flow.Dir, b []byte) int {
+	if mayBegin(dir, b) {
+		return 0
+	}
 	if !begins(dir, b) {
 		return len(b)
 	}

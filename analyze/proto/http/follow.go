@@ -48,6 +48,7 @@ func (f *follow) segment(s *proto.Scope, dir flow.Dir, b []byte, known bool) {
 	ends := bytes.ContainsAny(b, lineEnd)
 	printable := b[0] >= firstPrintable && b[0] <= lastPrintable || b[0] == tab
 	switch {
+	case f.sync == alone && mayBegin(dir, b): // the rest will tell
 	case f.sync == waiting && !ends, f.sync == alone && printable && !ends:
 		f.sync = waiting
 	case f.sync == alone && begins(dir, b):
@@ -118,6 +119,12 @@ func (h *half) misses(s *proto.Scope) bool {
 	case atHead, lost:
 	}
 	return false
+}
+
+// mayBegin reports whether b is less than the first line of a response.
+func mayBegin(dir flow.Dir, b []byte) bool {
+	const least = "HTTP/1.1 200"
+	return dir == flow.ToClient && len(b) < len(least) && bytes.HasPrefix([]byte(least), b[:min(len(b), len("HTTP/1."))])
 }
 
 // begins reports whether b begins with a message of a direction.
