@@ -33,37 +33,59 @@ func Judged(res *analyze.Result) *rules.Input {
 // ids are those that they have in the whole, so that an id means the same
 // whatever is shown.
 func assemble(res *analyze.Result, info *capture.Info, diagnoses []diagnosis.Diagnosis, codes []finding.Def, least finding.Severity) (*report.Report, *assembler) {
-	a := &assembler{res: res, codes: codes, said: len(diagnoses), defs: make(map[finding.Code]*finding.Def, len(codes)), conns: make(map[flow.ID]*report.Connection)}
-	r := &report.Report{
-		Schema: report.Schema, Source: source(res, info), Counters: counters(res),
-		Findings: make([]report.Finding, 0, len(res.Findings)), Diagnoses: []report.Diagnosis{},
-		Trust: trust(&res.Trust), NotAssessed: append([]string{}, res.NotAssessed...),
-		Worst: worst(res.Connections), Connections: res.Connections, Names: res.Names,
-		Codes: make(map[string]finding.Def, len(codes)),
-	}
+	return newAssembler(res, codes, least).report(info, diagnoses)
+}
+
+// newAssembler begins a report with what shows whatever the rules say.
+func newAssembler(res *analyze.Result, codes []finding.Def, least finding.Severity) *assembler {
+	a := &assembler{res: res, codes: codes, least: least, defs: make(map[finding.Code]*finding.Def, len(codes)), conns: make(map[flow.ID]*report.Connection)}
 	for i := range codes {
 		a.defs[codes[i].Code] = &codes[i]
-		r.Codes[string(codes[i].Code)] = codes[i]
+	}
+	a.findings = make([]report.Finding, 0, len(res.Findings))
+	for i := range res.Findings {
+		if f := &res.Findings[i]; f.Severity >= least {
+			a.findings = append(a.findings, a.finding(i, f))
+		}
+	}
+	return a
+}
+
+// report finishes it.
+func (a *assembler) report(info *capture.Info, diagnoses []diagnosis.Diagnosis) (*report.Report, *assembler) {
+	res := a.res
+	a.said = len(diagnoses)
+	r := &report.Report{
+		Schema: report.Schema, Source: source(res, info), Counters: counters(res),
+		Findings: a.findings, Diagnoses: []report.Diagnosis{},
+		Trust: trust(&res.Trust), NotAssessed: append([]string{}, res.NotAssessed...),
+		Worst: worst(res.Connections), Connections: res.Connections, Names: res.Names,
+		Codes: make(map[string]finding.Def, len(a.codes)),
+	}
+	for i := range a.codes {
+		r.Codes[string(a.codes[i].Code)] = a.codes[i]
 	}
 	needed := make(map[int]bool)
 	for i := range diagnoses {
 		d := &diagnoses[i]
-		if d.Severity < least {
+		if d.Severity < a.least {
 			r.Hidden.Diagnoses++
 			continue
 		}
 		for _, e := range d.Evidence {
-			needed[e] = true
+			if res.Findings[e].Severity < a.least {
+				needed[e] = true
+			}
 		}
 		r.Diagnoses = append(r.Diagnoses, a.diagnosis(i, d))
 	}
-	for i := range res.Findings {
-		if res.Findings[i].Severity < least && !needed[i] {
-			r.Hidden.Findings++
-			continue
-		}
+	for _, i := range slices.Sorted(maps.Keys(needed)) {
 		r.Findings = append(r.Findings, a.finding(i, &res.Findings[i]))
 	}
+	if len(needed) > 0 {
+		slices.SortFunc(r.Findings, func(x, y report.Finding) int { return cmp.Compare(place(x.ID), place(y.ID)) })
+	}
+	r.Hidden.Findings = len(res.Findings) - len(r.Findings)
 	for i := range info.Files {
 		if err := info.Files[i].Err; err != nil {
 			r.LeftOut = append(r.LeftOut, err.Error())
@@ -77,9 +99,12 @@ func assemble(res *analyze.Result, info *capture.Info, diagnoses []diagnosis.Dia
 type assembler struct {
 	res   *analyze.Result
 	codes []finding.Def
+	least finding.Severity
 	defs  map[finding.Code]*finding.Def
 	said  int                            // diagnoses of the rules, shown or not
 	conns map[flow.ID]*report.Connection // that were named before; nil: of those that are seen none is kept
+
+	findings []report.Finding // that are shown, so far
 }
 
 // show adds findings, by their place in the result, that were hidden and are

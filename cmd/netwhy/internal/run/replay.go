@@ -146,6 +146,8 @@ func conclude(ctx context.Context, w World, opt *Options, set *rules.Set, file *
 		out.Failed = true
 		w.Log.ErrorContext(ctx, "the analysis ended early; the report has what was found before", slog.Any("err", runErr))
 	}
+	begun := make(chan *assembler, 1)
+	go func() { begun <- newAssembler(res, set.Codes(), opt.MinSeverity) }() // beside the rules, which leave the result as it is
 	diagnoses, faults := set.Diagnose(Judged(res), rules.Options{Lang: string(opt.Lang)})
 	for _, f := range faults {
 		w.Log.WarnContext(ctx, "a rule could not be evaluated", slog.Any("err", f))
@@ -154,7 +156,7 @@ func conclude(ctx context.Context, w World, opt *Options, set *rules.Set, file *
 		out.Found = out.Found || opt.FailOn != nil && diagnoses[i].Severity >= *opt.FailOn
 	}
 	info := file.Info()
-	r, a := assemble(res, &info, diagnoses, set.Codes(), opt.MinSeverity)
+	r, a := (<-begun).report(&info, diagnoses)
 	r.Version = w.Version
 	doubt(r, &info, set, opt.Lang)
 	if out.Interrupted {
