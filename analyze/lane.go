@@ -182,20 +182,23 @@ func (l *lane) batch(w *work) {
 func owner(p *decode.Packet, lanes uint32) uint32 {
 	switch p.Kind {
 	case decode.KindTCP:
-		return p.Hash % lanes
+		return share(p.Hash, lanes)
 	case decode.KindUDP:
 		if toGroup(p) {
 			return 0
 		}
-		return p.Hash % lanes
+		return share(p.Hash, lanes)
 	case decode.KindICMP, decode.KindICMPv6:
 		if p.Quotes && (p.Quote().Proto == flow.TCP || p.Quote().Proto == flow.UDP) {
-			return p.Hash % lanes
+			return share(p.Hash, lanes)
 		}
 	case decode.KindUndecoded, decode.KindSCTP, decode.KindIPOther, decode.KindARP, decode.KindLink, decode.KindFragment:
 	}
 	return 0
 }
+
+// share is which of n equal parts of the hash space a hash lies in.
+func share(hash, n uint32) uint32 { return uint32(uint64(hash) * uint64(n) >> 32) }
 
 // toGroup reports whether a packet is for several hosts: multicast (RFC 5771,
 // RFC 4291, 2.7) or limited broadcast (RFC 919).

@@ -84,7 +84,7 @@ func newTable() *table {
 	return &table{index: make([]bucket, 1<<firstIndex), shift: 32 - firstIndex, top: 1}
 }
 
-// home is where a hash belongs. The lane was chosen by the lowest bits of it, which
+// home is where a hash belongs. The lane was chosen by the highest bits of it, which
 // are equal here: a product carries the others into the place.
 func (t *table) home(hash uint32) uint32 { return hash * 0x9E3779B1 >> t.shift }
 

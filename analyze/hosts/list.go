@@ -18,7 +18,7 @@ type List[T any] struct {
 func (l *List[T]) Len() int { return l.n }
 
 // At is the record at a place, from 0.
-func (l *List[T]) At(i int) *T { return &l.pages[i/perPage][i%perPage] }
+func (l *List[T]) At(i int) *T { return &l.pages[uint(i)/perPage][uint(i)%perPage] }
 
 // Add appends one.
 func (l *List[T]) Add(v *T) {

@@ -10,7 +10,7 @@ import (
 // is kept is spread evenly over the connection's life, and no chance is involved.
 type kept struct {
 	seen   uint32
-	stride uint32
+	stride uint32 // a power of two
 	n      int
 }
 
@@ -27,7 +27,7 @@ func (k *kept) add(buf []uint32, v uint32) {
 		k.stride = 1
 	}
 	k.seen++
-	if (k.seen-1)%k.stride != 0 {
+	if (k.seen-1)&(k.stride-1) != 0 {
 		return
 	}
 	if k.n == len(buf) {
@@ -36,7 +36,7 @@ func (k *kept) add(buf []uint32, v uint32) {
 		}
 		k.n = len(buf) / 2
 		k.stride *= 2
-		if (k.seen-1)%k.stride != 0 {
+		if (k.seen-1)&(k.stride-1) != 0 {
 			return
 		}
 	}

@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"math"
+
 	"netwhy/analyze/flow"
 	"netwhy/analyze/tcp"
 )
@@ -37,6 +39,10 @@ func (t *talk) windows(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View) {
 	if s.Ack != o.acked || o.flags&vHasNext == 0 {
 		return // an old acknowledgement: its window no longer counts
 	}
+	if f.window >= o.inFlight()+ample {
+		t.opened(d, s)
+		return
+	}
 	room, enough := t.room(r, d^1)
 	switch {
 	case v.Window == 0 || int64(v.Window) < enough && o.inFlight() == 0:
@@ -69,6 +75,9 @@ func (t *talk) room(r *record, d flow.Dir) (room, enough int64) {
 	return int64(o.window) - int64(f.inFlight()), int64(max(1, min(least, o.maxWin/2)))
 }
 
+// ample room is enough whatever the segments: an MSS has 16 bits.
+const ample = math.MaxUint16
+
 // defaultMSS is what a host may send without an MSS option (RFC 9293, 3.7.1).
 const defaultMSS = 536
 
@@ -76,6 +85,9 @@ const defaultMSS = 536
 func (t *talk) filled(r *record, d flow.Dir, at int64) {
 	o := &t.voice[d^1]
 	if r.flags&flagSYN == 0 || o.flags&vHeard == 0 || o.maxWin == 0 {
+		return
+	}
+	if o.window >= t.voice[d].inFlight()+ample {
 		return
 	}
 	if room, enough := t.room(r, d); room < enough {
