@@ -50,11 +50,12 @@ const (
 // half is one direction.
 type half struct {
 	phase phase
-	left  int64     // of the body or chunk
-	media string    // what the body is counted as; empty: there is none so far, or nothing to name
-	kind  string    // the same, before its first byte came
-	json  *web.JSON // what the body is; nil: it claims to be something else
-	muted bool      // tshark does not recognise the message at hand
+	left  int64       // of the body or chunk
+	media string      // what the body is counted as; empty: there is none so far, or nothing to name
+	kind  string      // the same, before its first byte came
+	json  *web.JSON   // what the body is; nil: it claims to be something else
+	zip   *web.Packed // the same, compressed
+	muted bool        // tshark does not recognise the message at hand
 	follow
 }
 
@@ -86,7 +87,10 @@ type wire struct {
 
 // desk keeps the lists of requests of connections that have none, for the next
 // request to use.
-type desk struct{ lists [][]request }
+type desk struct {
+	lists [][]request
+	unzip web.Unpacker
+}
 
 // Bounds of those that are kept: most connections ask for one thing at a time.
 const (
@@ -325,20 +329,44 @@ func began(s *proto.Scope, n uint64) wire {
 
 // expect notes what the body is that follows a head.
 func (h *half) expect(head *head) {
-	h.kind, h.json = web.Media(head.kind), nil
-	if h.kind == web.NameJSON && !head.encoded {
+	h.kind, h.json, h.zip = web.Media(head.kind), nil, nil
+	switch {
+	case h.kind != web.NameJSON:
+	case head.zipped:
+		h.zip = new(web.Packed)
+	case !head.encoded:
 		h.json = new(web.JSON)
 	}
 }
 
-// carries counts what the body was. Wireshark shows as text what it cannot read as JSON.
+// carries counts what the body was. Wireshark shows as text what it cannot read as JSON,
+// and as data what it cannot unpack.
 func (h *half) carries(s *proto.Scope) {
 	if h.media == "" {
 		return
 	}
+	readable, whole := true, true
+	switch {
+	case h.json != nil:
+		whole = h.json.Whole()
+	case h.zip != nil:
+		readable, whole = proto.Kept[desk](s).unzip.JSON(h.zip)
+	}
+	if !readable {
+		s.Carries(web.Media(nil))
+		return
+	}
 	s.Carries(h.media)
-	if h.json != nil && !h.json.Whole() {
+	if !whole {
 		s.Carries(web.NameText)
+	}
+}
+
+// drop gives back what is kept of a body.
+func (h *half) drop(s *proto.Scope) {
+	if h.zip != nil {
+		proto.Kept[desk](s).unzip.Drop(h.zip)
+		h.zip = nil
 	}
 }
 
@@ -450,8 +478,10 @@ func (a *analyzer) body(s *proto.Scope, dir flow.Dir, b []byte) {
 	if h := &a.half[dir]; len(b) > 0 && h.kind != "" {
 		h.media, h.kind = web.Seen(h.kind, b), ""
 	}
-	if j := a.half[dir].json; j != nil {
-		j.Write(b)
+	if h := &a.half[dir]; h.json != nil {
+		h.json.Write(b)
+	} else if h.zip != nil {
+		proto.Kept[desk](s).unzip.Keep(h.zip, b)
 	}
 	a.count(s, dir, size(len(b)))
 }
@@ -549,6 +579,7 @@ func (a *analyzer) complete(s *proto.Scope, dir flow.Dir) {
 		s.Carries(name)
 		h.carries(s)
 	}
+	h.drop(s)
 	*h = half{follow: h.follow}
 	if dir == flow.ToServer {
 		if len(a.pending) > 0 {
@@ -683,6 +714,7 @@ func (a *analyzer) give(s *proto.Scope, complete bool) {
 
 // abandon gives up the message of a direction, whose rest cannot be read.
 func (a *analyzer) abandon(s *proto.Scope, dir flow.Dir) {
+	a.half[dir].drop(s)
 	a.half[dir] = half{phase: lost, follow: follow{sync: alone}}
 	if dir == flow.ToServer {
 		if len(a.pending) > 0 {
@@ -759,6 +791,9 @@ func (a *analyzer) End(s *proto.Scope, why proto.End) {
 		}
 		a.attempted(s, why)
 		a.give(s, false)
+	}
+	for dir := range a.half {
+		a.half[dir].drop(s)
 	}
 }
 

@@ -26,7 +26,7 @@ type head struct {
 	auth, challenge                        []byte
 	length                                 int64 // -1: not told
 	chunked                                bool
-	encoded                                bool // the body is compressed
+	encoded, zipped                        bool // the body is compressed; by gzip
 	closing, keeping                       bool // Connection: close, keep-alive
 	expect                                 bool
 	bad                                    bool // a field that cannot be
@@ -167,7 +167,8 @@ func (h *head) field(line []byte) {
 		}
 		h.length = n
 	case "content-encoding":
-		h.encoded = !equalFold(bytes.TrimSpace(value), "identity")
+		coding := bytes.TrimSpace(value)
+		h.encoded, h.zipped = !equalFold(coding, "identity"), equalFold(coding, "gzip")
 	case "www-authenticate", "proxy-authenticate":
 		if !hasToken68(h.challenge) {
 			h.challenge = bytes.TrimSpace(value)

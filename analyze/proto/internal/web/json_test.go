@@ -1,6 +1,8 @@
 package web_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -75,5 +77,70 @@ func FuzzJSON(f *testing.F) {
 		if got && (!want || values == 0) {
 			t.Fatalf("%q is whole, but not to encoding/json", text)
 		}
+	})
+}
+
+// TestPacked checks what is made of compressed bodies, and that nothing is held then.
+func TestPacked(t *testing.T) {
+	t.Parallel()
+	zip := func(text string) string {
+		var b bytes.Buffer
+		w := gzip.NewWriter(&b)
+		if _, err := w.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	var u web.Unpacker
+	for _, tt := range []struct {
+		name, body      string
+		readable, whole bool
+	}{
+		{"whole", zip(`{"a":1}`), true, true},
+		{"more than JSON", zip(`{"a":1}/*""*/{"b":2}`), true, false},
+		{"no JSON", zip("<html>"), true, false},
+		{"no gzip", "abcdef", false, false},
+		{"cut", zip(`{"a":"` + strings.Repeat("xyz", 99) + `"}`)[:14], true, false},
+		{"nothing", "", true, true},
+		{"a bomb", zip("[" + strings.Repeat(" ", 4<<20) + "]"), true, true},
+		{"too large to keep", strings.Repeat("x", 1<<20), true, true},
+		{"too large, and no JSON from the beginning", zip("{x" + noise(1<<16)), true, false},
+	} {
+		var p web.Packed
+		for rest := tt.body; len(rest) > 0; {
+			n := min(len(rest), 1400)
+			u.Keep(&p, []byte(rest[:n]))
+			rest = rest[n:]
+		}
+		if readable, whole := u.JSON(&p); readable != tt.readable || whole != tt.whole {
+			t.Errorf("%s: readable %v, whole %v", tt.name, readable, whole)
+		}
+		u.Drop(&p)
+	}
+}
+
+// noise is what cannot be compressed.
+func noise(n int) string {
+	b := make([]byte, n)
+	for i, x := 0, uint32(1); i < n; i++ {
+		x = x*1664525 + 1013904223
+		b[i] = byte(x >> 24)
+	}
+	return string(b)
+}
+
+func FuzzPacked(f *testing.F) {
+	f.Add([]byte("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xabVJT\xb22\xac\x05\x00"), uint8(3))
+	f.Fuzz(func(_ *testing.T, b []byte, n uint8) {
+		var u web.Unpacker
+		var p web.Packed
+		cut := min(int(n), len(b))
+		u.Keep(&p, b[:cut])
+		u.Keep(&p, b[cut:])
+		u.JSON(&p)
+		u.Drop(&p)
 	})
 }
