@@ -55,7 +55,7 @@ func (u *Unpacker) JSON(p *Packed) (readable, whole bool) {
 		return true, !p.wrong
 	}
 	readable, ended, j := u.read(p.raw)
-	return readable, j.Whole() || !ended && !j.wrong
+	return readable, j.Whole() || readable && !ended && !j.wrong
 }
 
 // read unpacks as much of a body as is there and may be; ended tells that it is all.
