@@ -113,6 +113,9 @@ func probe(_ flow.Dir, b []byte) proto.Verdict {
 		return proto.Certain
 	}
 	method, _, found := bytes.Cut(b[:min(len(b), longestMethod+1)], []byte{' '})
+	if i := bytes.IndexAny(b[:min(len(b), longestMethod+1)], "\r\n"); i >= 0 && isMethod(b[:i]) {
+		return proto.Likely // a method and nothing more
+	}
 	if !found {
 		if len(b) > longestMethod || !startsMethod(b) {
 			return proto.No
