@@ -164,6 +164,12 @@ func (a *analyzer) Data(s *proto.Scope, _ flow.Dir, b []byte) (int, error) {
 		return len(b), nil
 	}
 	s.Carries(name)
+	const protocolReject, rejected = 8, 6 // RFC 1661, 5.7: the packet that nobody wants follows
+	if number == lcp && len(b) > rejected && b[0] == protocolReject {
+		if name := nameOf(binary.BigEndian.Uint16(b[4:])); name != "" {
+			s.Carries(name)
+		}
+	}
 	if len(b) < 4 || s.Duplicate() {
 		return len(b), nil
 	}
