@@ -36,8 +36,9 @@ type lane struct {
 	books     *ledger.Books
 	defrag    decode.Defragmenter
 	fragments fragments
-	whole     decode.Packet         // the lane's own: others read the batch's
-	outer     map[flow.Key]struct{} // conversations of tunnels, already told
+	whole     decode.Packet          // the lane's own: others read the batch's
+	outer     map[flow.Key]struct{}  // conversations of tunnels, already told
+	chunks    map[chunkSeen]struct{} // of data over SCTP that came by; the first lane has them
 	secrets   *keyLog
 	copies    *copies
 	pings     map[pingKey]uint8 // TTL of ICMP messages, last seen

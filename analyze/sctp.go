@@ -3,8 +3,38 @@ package analyze
 import (
 	"encoding/binary"
 
+	"netwhy/analyze/flow"
 	"netwhy/analyze/proto/assigned"
 )
+
+// chunkSeen is one chunk of data of an association and direction.
+type chunkSeen struct {
+	key    flow.Key
+	tag    uint32 // of verification
+	tsn    uint32
+	srcIsA bool
+}
+
+// maxChunks bounds the chunks that are remembered.
+const maxChunks = 1 << 16
+
+// sentAgain reports whether a chunk of data came before: Wireshark looks into the first
+// one only.
+func (l *lane) sentAgain(tsn uint32) bool {
+	p := l.pkt
+	k := chunkSeen{key: p.Key, tsn: tsn, srcIsA: p.SrcIsA}
+	if at := int(p.L4); at+8 <= len(l.raw) {
+		k.tag = binary.BigEndian.Uint32(l.raw[at+4:])
+	}
+	if _, again := l.chunks[k]; again {
+		return true
+	}
+	if l.chunks == nil || len(l.chunks) >= maxChunks {
+		l.chunks = make(map[chunkSeen]struct{})
+	}
+	l.chunks[k] = struct{}{}
+	return false
+}
 
 // sctp names the messages in an SCTP packet, and shows those of a protocol that is
 // counted to its analyzer (Spec.Message). A message that comes in several chunks
@@ -29,6 +59,9 @@ func (l *lane) sctp() {
 			at = longHeader
 		}
 		if kind != data && kind != idata || flags&ending == 0 || len(body) <= at {
+			continue
+		}
+		if l.sentAgain(binary.BigEndian.Uint32(body[4:])) {
 			continue
 		}
 		var id uint32
