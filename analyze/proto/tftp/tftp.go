@@ -19,8 +19,8 @@ import (
 // Error is reported for an error message.
 const Error finding.Code = "tftp.error"
 
-// Request is published for each request to read or write a file, and once for the
-// first answer to it if that came from the port that was asked.
+// Request is published for each request to read or write a file, and for the first
+// answers in conversations: to whom, if it came from another port than was asked.
 type Request struct {
 	Client, Server netip.AddrPort
 	File           string // hostile
@@ -50,7 +50,7 @@ func Spec() proto.Spec {
 
 // Operations.
 const (
-	read, write, data, failure = 1, 2, 3, 5
+	read, write, data, acknowledged, failure, options = 1, 2, 3, 4, 5, 6
 )
 
 // probe is sure of requests: a name and a known mode. Blocks and
@@ -119,6 +119,13 @@ func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 		}
 		a.book.Answer(s, 0, result, op == failure, len(b))
 		s.Publish(&Request{Client: s.Client(), Server: s.Server(), Answered: true})
+	}
+	if first := op == data && code == 1 || op == acknowledged && code == 0 || op == failure || op == options; first && !a.asked {
+		x := &Request{Client: s.Server(), Server: s.Client(), Answered: true}
+		if dir == flow.ToClient {
+			x.Client, x.Server = s.Client(), s.Server()
+		}
+		s.Publish(x)
 	}
 	return len(b), nil
 }
