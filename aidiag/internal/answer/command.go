@@ -68,7 +68,7 @@ func Command(s string) string {
 		if fields[0] == "curl" && len(f) > 2 && f[0] == '-' && f[1] != '-' && strings.ContainsAny(f, "oOTdFKu") {
 			return changesSomething
 		}
-		if linkLike.MatchString(strings.TrimPrefix(strings.TrimPrefix(f, "https://"), "http://")) {
+		if linkLike().MatchString(strings.TrimPrefix(strings.TrimPrefix(f, "https://"), "http://")) {
 			return "the command names an address of its own"
 		}
 	}

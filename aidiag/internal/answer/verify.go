@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"netwhy/aidiag/internal/evidence"
 	"netwhy/aidiag/internal/redact"
@@ -151,9 +152,9 @@ func (c *Checker) text(s string, ids []string, facts bool) string {
 	switch {
 	case redact.Instruction(s):
 		return "reads like an instruction or holds markup"
-	case linkLike.MatchString(s):
+	case linkLike().MatchString(s):
 		return "names an address or a link of its own"
-	case softened.MatchString(s):
+	case softened().MatchString(s):
 		return "contradicts the rules"
 	}
 	if why := c.invented(s, ids); why != "" {
@@ -162,7 +163,7 @@ func (c *Checker) text(s string, ids []string, facts bool) string {
 	if !facts {
 		return ""
 	}
-	for _, cited := range findingIDs.FindAllString(s, -1) {
+	for _, cited := range findingIDs().FindAllString(s, -1) {
 		if !slices.Contains(ids, cited) {
 			return "speaks of " + cited + " without citing it"
 		}
@@ -229,17 +230,22 @@ func (c *Checker) alternative(a *Alternative, all []string) string {
 // presentable is the text of something rejected, or nothing where it holds what
 // a reader could obey or believe.
 func (*Checker) presentable(s string) string {
-	if redact.Instruction(s) || linkLike.MatchString(s) || softened.MatchString(s) {
+	if redact.Instruction(s) || linkLike().MatchString(s) || softened().MatchString(s) {
 		return ""
 	}
 	const longest = 120
 	return redact.Clean(s, longest)
 }
 
-var (
-	findingIDs = regexp.MustCompile(`\bF[0-9]+\b`)
-	linkLike   = regexp.MustCompile(`(?i)[a-z][a-z0-9+.-]*://|\bwww\.|\b\d{1,3}(?:\.\d{1,3}){3}\b|\b(?:[0-9a-f]{1,4}:){3,}[0-9a-f:]*|[\w.+-]+@[\w-]+\.\w|\b[a-z0-9-]+\.(?:com|net|org|io|dev|app|info|biz|xyz|top|ru|cn|co|me|ai|cc|tk|site|online|shop|example|evil|test)\b`)
-	softened   = regexp.MustCompile(`(?i)\bno (?:real |actual |significant |serious )?(?:problems?|issues?|errors?|faults?|anomal(?:y|ies)|findings?)\b|\bnothing (?:is |was |looks )?(?:wrong|suspicious|unusual)|\ball clear\b|\bfalse (?:positive|alarm)|\b(?:capture|network|connections?|traffic|everything|system) (?:is|are|was|looks?|appears?|seems?) (?:to be )?(?:completely |perfectly |entirely )?(?:healthy|fine|normal|ok|okay|good|clean)\b|\b(?:can|may|should) (?:safely )?be (?:ignored|disregarded|dismissed)|\bsafe to ignore|\bno (?:further )?action (?:is )?(?:needed|required|necessary)|\bharmless\b|\bbenign\b|没有问题|一切正常|可以忽略|无需处理|误报`)
+// lazily compiles an expression when it is first asked: a run that asks no model needs none.
+func lazily(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
+
+var ( //nolint:gochecknoglobals // constant expressions, compiled when asked
+	findingIDs = lazily(`\bF[0-9]+\b`)
+	linkLike   = lazily(`(?i)[a-z][a-z0-9+.-]*://|\bwww\.|\b\d{1,3}(?:\.\d{1,3}){3}\b|\b(?:[0-9a-f]{1,4}:){3,}[0-9a-f:]*|[\w.+-]+@[\w-]+\.\w|\b[a-z0-9-]+\.(?:com|net|org|io|dev|app|info|biz|xyz|top|ru|cn|co|me|ai|cc|tk|site|online|shop|example|evil|test)\b`)
+	softened   = lazily(`(?i)\bno (?:real |actual |significant |serious )?(?:problems?|issues?|errors?|faults?|anomal(?:y|ies)|findings?)\b|\bnothing (?:is |was |looks )?(?:wrong|suspicious|unusual)|\ball clear\b|\bfalse (?:positive|alarm)|\b(?:capture|network|connections?|traffic|everything|system) (?:is|are|was|looks?|appears?|seems?) (?:to be )?(?:completely |perfectly |entirely )?(?:healthy|fine|normal|ok|okay|good|clean)\b|\b(?:can|may|should) (?:safely )?be (?:ignored|disregarded|dismissed)|\bsafe to ignore|\bno (?:further )?action (?:is )?(?:needed|required|necessary)|\bharmless\b|\bbenign\b|没有问题|一切正常|可以忽略|无需处理|误报`)
 )
 
 // figure is a number in a text.
@@ -249,15 +255,15 @@ type figure struct {
 	decimals int
 }
 
-var (
-	notFigures = regexp.MustCompile(`(?i)\bRFC ?\d+|\bIPv[46]\b|\bTLS ?v?1\.[0-3]\b|\bSSL ?[23](?:\.0)?\b|\bHTTP/[0-9.]+|\b(?:tcp|udp)-\d+\b|\bF\d+\b|\bip6?-[a-z]+-[0-9.]*\d(?:\([a-z]+\))?|\b(?:mac|host|user|path|text)-\d+(?:\([a-z]+\))?`)
-	figureLike = regexp.MustCompile(`\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?`)
+var ( //nolint:gochecknoglobals // constant expressions, compiled when asked
+	notFigures = lazily(`(?i)\bRFC ?\d+|\bIPv[46]\b|\bTLS ?v?1\.[0-3]\b|\bSSL ?[23](?:\.0)?\b|\bHTTP/[0-9.]+|\b(?:tcp|udp)-\d+\b|\bF\d+\b|\bip6?-[a-z]+-[0-9.]*\d(?:\([a-z]+\))?|\b(?:mac|host|user|path|text)-\d+(?:\([a-z]+\))?`)
+	figureLike = lazily(`\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?`)
 )
 
 func figuresIn(s string) []figure {
-	s = notFigures.ReplaceAllString(s, " ")
+	s = notFigures().ReplaceAllString(s, " ")
 	var out []figure
-	for _, at := range figureLike.FindAllStringIndex(s, -1) {
+	for _, at := range figureLike().FindAllStringIndex(s, -1) {
 		if at[0] > 0 && (isLetter(s[at[0]-1]) || s[at[0]-1] == '_') {
 			continue // part of a word: x509, sha256
 		}

@@ -3,6 +3,7 @@ package redact
 import (
 	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -32,7 +33,7 @@ func Instruction(text string) bool {
 	}
 	plain := unleet(strings.ToLower(text))
 	for _, p := range patterns {
-		if p.suspect(plain) && p.re.MatchString(plain) {
+		if p.suspect(plain) && p.re().MatchString(plain) {
 			return true
 		}
 	}
@@ -43,7 +44,7 @@ func Instruction(text string) bool {
 // dear one: without one of them the expression cannot match.
 type pattern struct {
 	stems []string
-	re    *regexp.Regexp
+	re    func() *regexp.Regexp
 }
 
 func (p *pattern) suspect(s string) bool {
@@ -55,8 +56,13 @@ func (p *pattern) suspect(s string) bool {
 	return false
 }
 
+// lazily compiles an expression when it is first asked: a run that asks no model needs none.
+func lazily(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
+
 func when(stems, expr string) pattern {
-	return pattern{stems: strings.Split(stems, "|"), re: regexp.MustCompile(expr)}
+	return pattern{stems: strings.Split(stems, "|"), re: lazily(expr)}
 }
 
 // unleet undoes what is used to hide words in names: separators instead of

@@ -8,7 +8,6 @@ package redact
 import (
 	"fmt"
 	"net/netip"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -141,7 +140,7 @@ func (t *Table) Text(name, value string) string {
 	if p, err := netip.ParsePrefix(value); err == nil {
 		return t.Addr(p.Addr()) + "/" + strconv.Itoa(p.Bits())
 	}
-	if macLike.MatchString(value) {
+	if macLike().MatchString(value) {
 		return t.mac(strings.ToLower(value))
 	}
 	if list := strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' || r == ';' }); len(list) > 1 && len(list) <= 16 && addresses(list) {
@@ -153,7 +152,7 @@ func (t *Table) Text(name, value string) string {
 	if agent := strings.Contains(name, "agent"); agent && t.opt.UserAgents {
 		return Clean(value, 64)
 	}
-	if hostLike.MatchString(value) {
+	if hostLike().MatchString(value) {
 		return t.Host(value)
 	}
 	return t.plain(kindOf(name), value)
@@ -171,7 +170,7 @@ func (t *Table) mac(address string) string {
 
 func addresses(list []string) bool {
 	for _, v := range list {
-		if _, err := netip.ParseAddr(v); err != nil && !macLike.MatchString(v) && !inVocabulary(v) {
+		if _, err := netip.ParseAddr(v); err != nil && !macLike().MatchString(v) && !inVocabulary(v) {
 			return false
 		}
 	}
@@ -213,7 +212,7 @@ func (t *Table) Host(name string) string {
 	if name == "" {
 		return ""
 	}
-	if t.opt.Names && hostLike.MatchString(name) {
+	if t.opt.Names && hostLike().MatchString(name) {
 		return Clean(name, 64)
 	}
 	s := t.plain(kindHost, name)
@@ -223,11 +222,11 @@ func (t *Table) Host(name string) string {
 	return s
 }
 
-var (
-	macLike   = regexp.MustCompile(`^(?i:[0-9a-f]{2}([:-][0-9a-f]{2}){5})$`)
-	hostLike  = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_-]*\.)+[A-Za-z0-9-]{2,}\.?$`)
-	tokenLike = regexp.MustCompile(`\b(?:ip6?-(?:priv-\d+\.\d+|(?:pub|loop|link|mcast|cgnat|any)-\d+)|(?:mac|host|user|path|text)-\d+)(?:\([a-z]{2,16}\))?`)
-	anyToken  = regexp.MustCompile(`\b(?:ip6?-[a-z]+-[0-9.]+|(?:mac|host|user|path|text)-\d+)\b`)
+var ( //nolint:gochecknoglobals // constant expressions, compiled when asked
+	macLike   = lazily(`^(?i:[0-9a-f]{2}([:-][0-9a-f]{2}){5})$`)
+	hostLike  = lazily(`^[A-Za-z0-9_]([A-Za-z0-9_-]*\.)+[A-Za-z0-9-]{2,}\.?$`)
+	tokenLike = lazily(`\b(?:ip6?-(?:priv-\d+\.\d+|(?:pub|loop|link|mcast|cgnat|any)-\d+)|(?:mac|host|user|path|text)-\d+)(?:\([a-z]{2,16}\))?`)
+	anyToken  = lazily(`\b(?:ip6?-[a-z]+-[0-9.]+|(?:mac|host|user|path|text)-\d+)\b`)
 )
 
 func commonSuffix(s string) bool {
@@ -243,7 +242,7 @@ func commonSuffix(s string) bool {
 func (t *Table) Restore(text string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return tokenLike.ReplaceAllStringFunc(text, func(s string) string {
+	return tokenLike().ReplaceAllStringFunc(text, func(s string) string {
 		bare, _, _ := strings.Cut(s, "(")
 		if o, ok := t.back[bare]; ok {
 			return Clean(o, 128)
@@ -258,7 +257,7 @@ func (t *Table) Unknown(text string, allowed map[string]bool) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var out []string
-	for _, s := range anyToken.FindAllString(text, -1) {
+	for _, s := range anyToken().FindAllString(text, -1) {
 		s = strings.TrimRight(s, ".")
 		if _, ok := t.back[s]; !ok || allowed != nil && !allowed[s] {
 			out = append(out, s)
@@ -270,7 +269,7 @@ func (t *Table) Unknown(text string, allowed map[string]bool) []string {
 // Tokens returns the pseudonyms in a text.
 func Tokens(text string) []string {
 	var out []string
-	for _, s := range anyToken.FindAllString(text, -1) {
+	for _, s := range anyToken().FindAllString(text, -1) {
 		out = append(out, strings.TrimRight(s, "."))
 	}
 	return out
