@@ -391,6 +391,9 @@ func (h *Session) sealedAlert(s *proto.Scope, dir flow.Dir) {
 	if h.done || h.failed || h.oneSided {
 		return
 	}
+	if h.Client == nil && h.Server == nil {
+		return // begun before the capture: so it ends
+	}
 	h.failed, h.failure = true, "encrypted alert"
 	s.Report(EncryptedAlert, bit(dir == flow.ToClient), finding.Num(1), finding.Text(h.SNI()),
 		bit(dir == flow.ToServer && (h.certs || h.serverEncrypted)))
