@@ -392,6 +392,9 @@ func (c *collector) sums(lane int, d *delta) {
 		}
 		m[x.key] += x.n
 	}
+	for _, name := range d.foreign {
+		r.foreign[name] = struct{}{}
+	}
 	for _, m := range d.malformed {
 		r.Malformed[m]++
 	}

@@ -24,6 +24,7 @@ type delta struct {
 	closed    []closed
 	counts    []count
 	malformed []string
+	foreign   []string // protocols that were read though no counter has them
 	tcp       [len(tcp.CounterNames)]uint64
 	carried   []uint64 // by names
 	carriedAt []uint64 // frame that was counted last, by names
@@ -94,6 +95,7 @@ func (d *delta) begin(n *names) {
 	clear(d.finds)
 	d.finds = d.finds[:0]
 	d.closed, d.counts, d.malformed, d.grown = d.closed[:0], d.counts[:0], d.malformed[:0], d.grown[:0]
+	d.foreign = d.foreign[:0]
 	d.tcp = [len(tcp.CounterNames)]uint64{}
 	clear(d.carried)
 	clear(d.carriedAt)

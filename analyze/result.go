@@ -43,6 +43,7 @@ type Result struct {
 	ids      []uint64             // of Connections, by flow.ID.Key; nil: not known
 	overfull bool                 // there were more conversations than summaries are kept
 	quoted   map[flow.ID]struct{} // conversations seen in ICMP errors only
+	foreign  map[string]struct{}  // protocols that were read on ports where Protocols does not count them
 }
 
 // Bounds of the addresses that are named, and of the conversations that are known
@@ -53,7 +54,7 @@ const (
 )
 
 func newResult() *Result {
-	return &Result{Protocols: map[string]uint64{}, Names: map[netip.Addr]string{}, Malformed: map[string]uint64{}, quoted: map[flow.ID]struct{}{}}
+	return &Result{Protocols: map[string]uint64{}, Names: map[netip.Addr]string{}, Malformed: map[string]uint64{}, quoted: map[flow.ID]struct{}{}, foreign: map[string]struct{}{}}
 }
 
 func (r *Result) name(name string, addrs []netip.Addr) {
@@ -104,7 +105,7 @@ func (r *Result) finish() {
 	r.NotAssessed = nil
 	maps.DeleteFunc(r.Protocols, func(_ string, n uint64) bool { return n == 0 }) // named, and taken back
 	for name, why := range opaque {
-		if r.Protocols[name] > 0 {
+		if _, foreign := r.foreign[name]; foreign || r.Protocols[name] > 0 {
 			r.NotAssessed = append(r.NotAssessed, name+": "+why)
 		}
 	}

@@ -361,6 +361,7 @@ func (k *socket) read(l *lane, c *conversation, spec *proto.Spec) {
 	a, b := k.ports(c)
 	if k.foreign = !k.isInner(l, c) && (!spec.Known(a, b) || k.taken(c, spec)); k.foreign {
 		k.name = 0
+		l.d.foreign = append(l.d.foreign, spec.Name)
 	}
 	if k.facts == nil {
 		k.facts = &proto.Facts{}

@@ -127,6 +127,11 @@ func (p *page) protocols() []string {
 			counts[said] += n
 		}
 	}
+	for _, s := range p.r.Connections { // on ports where the counters, which go by Wireshark's, do not see them
+		if said := spoken(s.App); said != "" && p.r.Counters.Protocols[s.App] == 0 {
+			counts[said] += s.Client.Packets + s.Server.Packets
+		}
+	}
 	all := make([]entry, 0, len(counts))
 	for name, n := range counts {
 		all = append(all, entry{name, n})
