@@ -39,6 +39,7 @@ type lane struct {
 	whole     decode.Packet          // the lane's own: others read the batch's
 	outer     map[flow.Key]struct{}  // conversations of tunnels, already told
 	chunks    map[chunkSeen]struct{} // of data over SCTP that came by; the first lane has them
+	pieces    pieces                 // of messages over SCTP, likewise
 	secrets   *keyLog
 	copies    *copies
 	pings     map[pingKey]uint8 // TTL of ICMP messages, last seen

@@ -329,7 +329,7 @@ func began(s *proto.Scope, n uint64) wire {
 
 // expect notes what the body is that follows a head.
 func (h *half) expect(head *head) {
-	h.kind, h.json, h.zip = web.Media(head.kind), nil, nil
+	h.kind, h.json, h.zip = web.Body(head.kind), nil, nil
 	switch {
 	case h.kind != web.NameJSON:
 	case head.zipped:
@@ -603,14 +603,13 @@ func (a *analyzer) gap(dir flow.Dir) bool {
 	return len(a.pending) > 0 && a.pending[len(a.pending)-1].gap
 }
 
-// message counts what came as one message over SCTP. Of one in several chunks the
-// last is looked at, which is body.
+// message counts what came as one message over SCTP.
 func message(s *proto.Scope, b []byte) {
 	var h head
 	response := bytes.HasPrefix(b, []byte(versionPrefix))
 	s.Carries(name)
 	if ok, is := h.parse(b, response); !ok || !is {
-		s.Carries(web.Media(nil))
+		s.Carries(web.Seen(web.Media(nil), b))
 		return
 	}
 	if response {

@@ -67,22 +67,51 @@ const (
 	jpeg  = "image-jfif"
 )
 
-// Seen returns the name under which a body is counted that begins with b: pictures
-// have to look like some.
-func Seen(name string, b []byte) string {
-	magic := ""
-	switch name {
-	case png:
-		magic = "\x89PNG\r\n\x1a\n"
-	case gif:
-		magic = "GIF8"
-	case jpeg:
-		magic = "\xff\xd8\xff"
-	}
-	if n := min(len(b), len(magic)); string(b[:n]) != magic[:n] {
-		return media
+// octets stands for data that is not looked at.
+const octets = "application/octet-stream"
+
+// Body is Media for Seen to decide: data without a type may be a picture.
+func Body(kind []byte) string {
+	name := Media(kind)
+	if name == data && len(bytes.TrimSpace(kind)) > 0 {
+		return octets
 	}
 	return name
+}
+
+// Seen returns the name under which a body (Body) is counted that begins with b: pictures
+// have to look like some, and are recognised where nothing else is known of the type.
+func Seen(name string, b []byte) string {
+	switch name {
+	case octets:
+		return data
+	case data, media, png, gif, jpeg:
+	default:
+		return name
+	}
+	for _, x := range [...]struct{ name, magic, mark string }{
+		{png, "\x89PNG\r\n\x1a\n", ""},
+		{gif, "GIF87a", ""},
+		{gif, "GIF89a", ""},
+		{jpeg, "\xff\xd8\xff\xe0", "JFIF\x00"}, // behind the length of the segment
+		{jpeg, "\xff\xd8\xff\xe1", "Exif\x00"},
+	} {
+		whole := len(x.magic)
+		if x.mark != "" {
+			whole += 2 + len(x.mark)
+		}
+		if len(b) < whole && name != x.name {
+			continue
+		}
+		n := min(len(b), len(x.magic))
+		if string(b[:n]) == x.magic[:n] && (len(b) < whole || string(b[whole-len(x.mark):whole]) == x.mark) {
+			return x.name
+		}
+	}
+	if name == data {
+		return data
+	}
+	return media
 }
 
 // MediaNames are all that Media returns.
