@@ -122,13 +122,13 @@ func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 	a.last = s.Now()
 	a.heard = a.heard || dir == flow.ToClient
 	h := &a.half[dir]
+	h.misses(s)
 	switch {
 	case cut(s):
 		h.piece(s, dir, b, a.asked)
 	case h.sync != synced || h.parted:
 		h.segment(s, dir, b, a.asked)
 	}
-	h.muted = h.muted || h.misses(s)
 	switch h.phase {
 	case atHead:
 		return a.head(s, dir, b), nil
@@ -615,15 +615,7 @@ func message(s *proto.Scope, b []byte) {
 	if response {
 		s.Count(proto.HTTPStatus, statusText(s, h.status))
 	}
-	if body := b[h.size:]; len(body) > 0 {
-		var p half
-		p.expect(&h)
-		p.media = web.Seen(p.kind, body)
-		if p.json != nil {
-			p.json.Write(body)
-		}
-		p.carries(s)
-	}
+	bodied(s, &h, b[h.size:])
 }
 
 // again counts a message that is whole in a segment which was sent again.
@@ -743,7 +735,9 @@ func (a *analyzer) Gap(s *proto.Scope, dir flow.Dir, n int) error {
 			a.complete(s, dir)
 		}
 	case h.phase == inChunk && int64(n) < h.left:
-		h.left -= int64(n)
+		if h.left -= int64(n); h.sync == synced {
+			h.sync = alone // tshark has waited for the next segment, and waits no more
+		}
 		a.count(s, dir, size(n))
 		a.mark(dir)
 	case h.phase == untilClose:

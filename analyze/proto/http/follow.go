@@ -5,6 +5,7 @@ import (
 
 	"netwhy/analyze/flow"
 	"netwhy/analyze/proto"
+	"netwhy/analyze/proto/internal/web"
 )
 
 // sync is how tshark takes what a direction says. It reads segment by segment, and
@@ -25,6 +26,7 @@ type follow struct {
 	parted bool   // the segment that was looked at last was cut by the snaplen
 	seen   uint64 // its frame
 	head   int    // bytes of a head that came before
+	colon  bool   // there is one in the line that waits for its end
 }
 
 // Finish implements proto.Finisher.
@@ -44,22 +46,79 @@ func (f *follow) segment(s *proto.Scope, dir flow.Dir, b []byte, known bool) {
 	if s.Late() || len(b) == 0 {
 		return
 	}
-	const lineEnd, tab, firstPrintable, lastPrintable = "\r\n", '\t', ' ', '~'
-	ends := bytes.ContainsAny(b, lineEnd)
-	printable := b[0] >= firstPrintable && b[0] <= lastPrintable || b[0] == tab
+	if f.sync == alone && len(b) > 2 && string(b[:2]) == lineEnds {
+		b = b[2:] // one empty line may stand before a message
+	}
+	ends := bytes.ContainsAny(b, lineEnds)
 	switch {
 	case f.sync == alone && mayBegin(dir, b): // the rest will tell
-	case f.sync == waiting && !ends, f.sync == alone && printable && !ends:
-		f.sync = waiting
+	case f.sync == waiting && !ends:
+		f.colon = f.colon || bytes.IndexByte(b, ':') >= 0
+	case f.sync == alone && printable(b[0]) && !ends:
+		f.sync, f.colon = waiting, bytes.IndexByte(b, ':') >= 0
 	case f.sync == alone && begins(dir, b):
 		f.sync = synced
 	default:
 		if known || f.sync == waiting {
 			s.Carries(name)
-			s.Carries("data")
+			continued(s, b, f.sync == waiting, f.colon)
 		}
 		f.sync = alone
 	}
+}
+
+// lineEnds are the bytes that end a line: either or both.
+const lineEnds = "\r\n"
+
+// printable reports whether a line may begin with a byte.
+func printable(c byte) bool { return c >= ' ' && c <= '~' || c == '\t' }
+
+// continued counts what tshark makes of bytes that begin no message: fields of a header,
+// as long as there is a colon in each line, and a body behind an empty one. What is
+// no field is data, but for a line without an end. begun tells that more of the first
+// line came before, and colon that there was one in it.
+func continued(s *proto.Scope, b []byte, begun, colon bool) {
+	if !begun && (b[0] == '\t' || !printable(b[0]) && b[0] != '\r' && b[0] != '\n') {
+		s.Carries(web.Media(nil))
+		return
+	}
+	var h head
+	for len(b) > 0 {
+		n := bytes.IndexAny(b, lineEnds)
+		if n < 0 {
+			return
+		}
+		line := b[:n]
+		if b = b[n:]; bytes.HasPrefix(b, []byte(lineEnds)) {
+			b = b[1:]
+		}
+		b = b[1:]
+		switch {
+		case n == 0 && !begun:
+			bodied(s, &h, b)
+			return
+		case !colon && bytes.IndexByte(line, ':') < 0:
+			s.Carries(web.Media(nil))
+			return
+		case !begun:
+			h.field(line)
+		}
+		begun, colon = false, false
+	}
+}
+
+// bodied counts a body that is there in whole.
+func bodied(s *proto.Scope, h *head, body []byte) {
+	if len(body) == 0 {
+		return
+	}
+	var p half
+	p.expect(h)
+	p.media = web.Seen(p.kind, body)
+	if p.json != nil {
+		p.json.Write(body)
+	}
+	p.carries(s)
 }
 
 // piece looks at the first bytes of a segment that was cut by the snaplen: tshark waits
@@ -108,17 +167,21 @@ func (f *follow) begun(s *proto.Scope, n int) {
 	}
 }
 
-// misses reports whether tshark does not join the segment at hand to the body that it
+// misses notes whether tshark does not join the segment at hand to the body that it
 // is of: it waits for so many bytes, or for the next segment where there are chunks.
-func (h *half) misses(s *proto.Scope) bool {
+// What comes when it has that, it looks at alone.
+func (h *half) misses(s *proto.Scope) {
 	switch h.phase {
 	case inBody, untilClose:
-		return s.Resent()
+		h.muted = h.muted || s.Resent()
 	case inChunk, atChunkSize, atTrailer:
-		return s.Late()
+		if s.Late() || s.Waited() {
+			if h.muted = true; h.sync == synced {
+				h.sync = alone
+			}
+		}
 	case atHead, lost:
 	}
-	return false
 }
 
 // mayBegin reports whether b is less than the first line of a response.

@@ -1,0 +1,123 @@
+package prototest_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"netwhy/analyze"
+	"netwhy/capture/packet"
+)
+
+// placed is a segment of the server, by its place in the stream.
+type placed struct {
+	at   int
+	text string
+}
+
+// outOfOrder makes a connection in which the client says ask, and the server what is
+// placed; nothing is acknowledged meanwhile.
+func outOfOrder(port uint16, ask string, say []placed) [][]byte {
+	wire := talk(port, []turn{{0, ask}})
+	for _, p := range say {
+		f := talk(port, []turn{{1, p.text}})[3]
+		binary.BigEndian.PutUint32(f[38:], uint32(5001+p.at))
+		binary.BigEndian.PutUint32(f[42:], uint32(1001+len(ask)))
+		wire = append(wire, f)
+	}
+	return wire
+}
+
+// inTurn places texts one behind the other.
+func inTurn(texts ...string) []placed {
+	var list []placed
+	at := 0
+	for _, text := range texts {
+		list = append(list, placed{at, text})
+		at += len(text)
+	}
+	return list
+}
+
+// ordered takes segments in another order.
+func ordered(list []placed, order ...int) []placed {
+	var out []placed
+	for _, i := range order {
+		out = append(out, list[i])
+	}
+	return out
+}
+
+// counts runs the analysis of frames and lists what it counts above TCP.
+func counts(t *testing.T, wire [][]byte) string {
+	t.Helper()
+	src := &frames{pool: packet.NewPool(2, 1<<16), left: wire}
+	r, err := analyze.Run(t.Context(), src, analyze.Options{Workers: 1}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(r.Protocols)) {
+		if n := r.Protocols[name]; n > 0 && !slices.Contains([]string{"eth", "ip", "tcp"}, name) {
+			list = append(list, fmt.Sprint(name, ":", n))
+		}
+	}
+	return strings.Join(list, " ")
+}
+
+// TestFollowsHTTP counts what is no message, or no longer one, as tshark 4.0.17 counts
+// the same segments.
+func TestFollowsHTTP(t *testing.T) {
+	t.Parallel()
+	const ask, junk = "GET / HTTP/1.1\r\n\r\n", "\x00\xfejunk\r\n" // http, and http with data
+	for _, x := range []struct {
+		what string
+		say  []placed
+		want string
+	}{
+		{"words", inTurn(junk, "abc\r\n"), "data:2 http:3"},
+		{"a field", inTurn(junk, "a:b\r\n"), "data:1 http:3"},
+		{"a field, and the start of a line", inTurn(junk, "a:b\r\nrest"), "data:1 http:3"},
+		{"a field and words", inTurn(junk, "a:b\r\nrest\r\n"), "data:2 http:3"},
+		{"bytes with a colon", inTurn(junk, "\xe9a:b\r\n"), "data:2 http:3"},
+		{"a field and bytes with a colon", inTurn(junk, "a:b\r\n\xe9a:b\r\n"), "data:1 http:3"},
+		{"an empty line first", inTurn(junk, "\r\na:b\r\n"), "data:1 http:3"},
+		{"an empty line, and the start of a line", inTurn(junk, "\r\nabc"), "data:1 http:2"},
+		{"a header and a body", inTurn(junk, "a:b\r\n\r\nbody"), "data:2 http:3"},
+		{"a header and a body of a type", inTurn(junk, "Content-Type: text/html\r\n\r\nbody"), "data:1 data-text-lines:1 http:3"},
+		{"a line in pieces", inTurn(junk, "ab", "c:d", "e\r\n"), "data:1 http:3"},
+		{"words in pieces", inTurn(junk, "ab", "cd", "e\r\n"), "data:2 http:3"},
+		{"pieces of a header and a body", inTurn(junk, "a:b", "\r\n\r\nbody"), "data:2 http:3"},
+	} {
+		if got := counts(t, outOfOrder(80, ask, x.say)); got != x.want {
+			t.Errorf("%s: %s, want %s", x.what, got, x.want)
+		}
+	}
+}
+
+// TestFollowsChunks does so where segments of a response in chunks come late: tshark waits
+// for the next segment only, and looks at those behind a hole alone.
+func TestFollowsChunks(t *testing.T) {
+	t.Parallel()
+	const ask = "GET / HTTP/1.1\r\n\r\n"
+	long := strings.Repeat("0123456789", 9) + "abcdefghi"
+	chunked := inTurn("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n190\r\n", "x: y\n"+long[5:]+"1", "x: z\n"+long[5:]+"2", "x: y\n"+long[5:]+"3", "x: y\n"+long[5:]+"4", "\r\n0\r\n\r\n")
+	for _, x := range []struct {
+		what  string
+		order []int
+		want  string
+	}{
+		{"in order", []int{0, 1, 2, 3, 4, 5}, "data:1 http:2"},
+		{"one late", []int{0, 2, 1, 3, 4, 5}, "data:1 http:5"},
+		{"one late in the middle", []int{0, 1, 3, 2, 4, 5}, "data:1 http:4"},
+		{"the end before", []int{0, 1, 2, 3, 5, 4}, "data:1 http:2"},
+		{"one missing", []int{0, 1, 3, 4, 5}, "data:1 http:4"},
+	} {
+		if got := counts(t, outOfOrder(80, ask, ordered(chunked, x.order...))); got != x.want {
+			t.Errorf("%s: %s, want %s", x.what, got, x.want)
+		}
+	}
+}
