@@ -33,7 +33,7 @@ type follow struct {
 func (a *analyzer) Finish(_ *proto.Scope, dir flow.Dir) { a.half[dir].fin = true }
 
 // segment looks at the first bytes of a segment where tshark is not in step. known
-// tells that a message was seen before: else it takes nothing for HTTP at once.
+// tells that a request was seen before.
 func (f *follow) segment(s *proto.Scope, dir flow.Dir, b []byte, known bool) {
 	if f.seen == s.Frame() {
 		return
@@ -59,11 +59,11 @@ func (f *follow) segment(s *proto.Scope, dir flow.Dir, b []byte, known bool) {
 	case f.sync == alone && begins(dir, b):
 		f.sync = synced
 	default:
-		if known || f.sync == waiting {
+		if begun := f.sync == waiting; known || startsField(b, begun, f.colon) {
 			s.Carries(name)
-			continued(s, b, f.sync == waiting, f.colon)
+			continued(s, b, begun, f.colon)
 		}
-		f.sync = alone
+		f.sync, f.colon = alone, false
 	}
 }
 
@@ -72,6 +72,17 @@ const lineEnds = "\r\n"
 
 // printable reports whether a line may begin with a byte.
 func printable(c byte) bool { return c >= ' ' && c <= '~' || c == '\t' }
+
+// startsField reports whether the first line of bytes that begin no message may be a
+// field: without a request before, tshark takes nothing else for HTTP. begun tells
+// that more of the line came before, and colon that there was one in it.
+func startsField(b []byte, begun, colon bool) bool {
+	if !begun && (b[0] == '\t' || !printable(b[0])) {
+		return false
+	}
+	n := bytes.IndexAny(b, lineEnds)
+	return n >= 0 && (colon || bytes.IndexByte(b[:n], ':') >= 0)
+}
 
 // continued counts what tshark makes of bytes that begin no message: fields of a header,
 // as long as there is a colon in each line, and a body behind an empty one. What is

@@ -98,6 +98,30 @@ func TestFollowsHTTP(t *testing.T) {
 	}
 }
 
+// TestFollowsMidway does so where the capture begins in the middle of a response: without
+// a request tshark takes for HTTP what begins with a field.
+func TestFollowsMidway(t *testing.T) {
+	t.Parallel()
+	text, field, bytes := strings.Repeat("a", 600), "a:b"+strings.Repeat("a", 600), "\xe9"+strings.Repeat("a", 600)
+	for _, x := range []struct {
+		what string
+		say  []placed
+		want string
+	}{
+		{"bytes", inTurn(bytes, bytes, bytes+"\r\n"), ""},
+		{"lines", inTurn(text, text, text+"\r\n", text), ""},
+		{"a field", inTurn(bytes, field+"\r\n", bytes), "http:1"},
+		{"a field in pieces, then bytes and a line", inTurn(text, field, text+"\r\n", bytes, text+"\r\n"), "http:1"},
+		{"a field and words", inTurn(field+"\r\nwords\r\n", bytes), "data:1 http:1"},
+		{"a header and a body", inTurn(field + "\r\nContent-Type: text/html\r\n\r\nabc"), "data-text-lines:1 http:1"},
+		{"what waits for the end of its line, and a response", inTurn(text, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc"), ""},
+	} {
+		if got := counts(t, outOfOrder(80, "", x.say)); got != x.want {
+			t.Errorf("%s: %s, want %s", x.what, got, x.want)
+		}
+	}
+}
+
 // TestFollowsChunks does so where segments of a response in chunks come late: tshark waits
 // for the next segment only, and looks at those behind a hole alone.
 func TestFollowsChunks(t *testing.T) {
