@@ -35,13 +35,13 @@ func Resolved() Spec {
 }
 
 type resolved struct {
-	clients cases[seeker]
+	waiting hosts.Table[seeker] // clients that wait for an answer
 	servers cases[wentOn]
 }
 
-// seeker is a client that waits for an answer.
+// seeker is the latest lookup of a client.
 type seeker struct {
-	server hosts.Number // 0: it does not
+	server hosts.Number
 	at     int64
 	frame  uint64
 }
@@ -57,50 +57,53 @@ type wentOn struct {
 func (r *resolved) Event(o *Out, e *proto.Event) {
 	switch x := e.Body.(type) {
 	case *dns.Asked:
-		c, _ := r.clients.entry(uint64(o.Hosts.Of(x.Client.Addr())), maxPairs)
-		if c == nil || c.server != 0 && e.Time-c.at < together {
+		k := uint64(o.Hosts.Of(x.Client.Addr()))
+		if k == 0 || r.waiting.Len() >= maxPairs {
 			return
 		}
-		r.over(c, false)
+		c := r.waiting.At(k)
+		if c.server != 0 {
+			if e.Time-c.at < together {
+				return
+			}
+			r.over(*c, false)
+		}
 		*c = seeker{server: o.Hosts.Of(x.Resolver), at: e.Time, frame: e.Frame}
 	case *dns.Lookup:
-		if c, _ := r.clients.get(uint64(o.Hosts.Of(x.Client))); c != nil {
-			c.server = 0
-		}
+		r.waiting.Take(uint64(o.Hosts.Of(x.Client)))
 	}
 }
 
 // Opened implements Greeter.
 func (r *resolved) Opened(o *Out, x *Opened) {
-	if r.clients.all.len() == 0 {
+	if r.waiting.Len() == 0 {
 		return
 	}
-	c, _ := r.clients.get(uint64(o.Hosts.Of(x.Client.Addr())))
-	if c != nil && c.server != 0 && x.Time-c.at < goesOn && o.Hosts.Of(x.Server.Addr()) != c.server {
-		r.over(c, true)
+	k := uint64(o.Hosts.Of(x.Client.Addr()))
+	c := r.waiting.Get(k)
+	if c.server != 0 && x.Time-c.at < goesOn && o.Hosts.Of(x.Server.Addr()) != c.server {
+		r.over(r.waiting.Take(k), true)
 	}
 }
 
 // over notes what became of a lookup.
-func (r *resolved) over(c *seeker, connected bool) {
-	if c.server == 0 {
+func (r *resolved) over(c seeker, connected bool) {
+	s, _ := r.servers.entry(uint64(c.server), maxPairs)
+	if s == nil {
 		return
 	}
-	if s, _ := r.servers.entry(uint64(c.server), maxPairs); s != nil {
-		s.server = c.server
-		s.lookups++
-		if connected {
-			s.connected++
-			s.ev.Add(c.frame, c.at)
-		}
+	s.server = c.server
+	s.lookups++
+	if connected {
+		s.connected++
+		s.ev.Add(c.frame, c.at)
 	}
-	c.server = 0
 }
 
 // End implements Correlator.
 func (r *resolved) End(o *Out) {
-	for c := range r.clients.all.each() {
-		r.over(c, false)
+	for _, c := range r.waiting.All() { // in any order: they are counted
+		r.over(*c, false)
 	}
 	for s := range r.servers.all.each() {
 		if s.connected == 0 {
