@@ -85,6 +85,7 @@ func Protocols() []proto.Spec {
 		arp.Spec(),
 		bfd.Spec(),
 		bgp.Spec(),
+		bittorrent.Midway(),
 		bittorrent.Spec(),
 		cassandra.Spec(),
 		cdp.Spec(),

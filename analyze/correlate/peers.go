@@ -21,6 +21,8 @@ const (
 	manyPeerPorts = 8
 	// Ports below are given to services (RFC 6335, 6).
 	firstUserPort = 1024
+	// What is said among peers, even if it is recognised.
+	fileSharing = "bittorrent"
 	// Bounds of what is told apart.
 	maxPeerHosts = 1 << 12
 	maxPeers     = 1 << 10
@@ -33,7 +35,7 @@ func Peers() Spec {
 		New: func() Correlator { return &peers{} },
 		Codes: []finding.Def{{
 			Code: ManyPeers, Severity: finding.Info,
-			Doc: "A host exchanges data with ten others or more, on eight of their ports or more, none of which belongs to a service or to a protocol that was recognised: file sharing, a game or a chain of blocks. The finding's host is that host.",
+			Doc: "A host exchanges data with ten others or more, on eight of their ports or more, none of which belongs to a service or to a protocol that was recognised, but for BitTorrent: file sharing, a game or a chain of blocks. The finding's host is that host.",
 			Metrics: []finding.Metric{
 				{Name: "peers", Merge: finding.Max, Doc: "different hosts"},
 				{Name: "ports", Merge: finding.Max, Doc: "different ports of theirs"},
@@ -68,7 +70,7 @@ type peers struct {
 func (p *peers) Conn(_ *Out, c *Folded) {
 	a, b := &c.Client, &c.Server
 	p.total += a.WireBytes + b.WireBytes
-	if c.App != "" || a.Addr.Port() < firstUserPort || b.Addr.Port() < firstUserPort || a.Bytes+b.Bytes == 0 ||
+	if c.App != "" && c.App != fileSharing || a.Addr.Port() < firstUserPort || b.Addr.Port() < firstUserPort || a.Bytes+b.Bytes == 0 ||
 		a.Addr.Addr().IsMulticast() || b.Addr.Addr().IsMulticast() || c.ID.Proto == flow.TCP && !c.Established && !c.MidStream {
 		return
 	}

@@ -145,3 +145,25 @@ func TestFollowsChunks(t *testing.T) {
 		}
 	}
 }
+
+// TestFollowsBitTorrent does so for pieces whose segments come late: tshark joins them,
+// but says nothing of what a late one completes.
+func TestFollowsBitTorrent(t *testing.T) {
+	t.Parallel()
+	noise := strings.Repeat("\xee", 100)
+	piece := "\x00\x00\x01\x2c\x07" + noise[:95]
+	two := inTurn(piece, noise, noise+noise[:4]+piece[:96], noise[:4]+noise, noise+noise[:4])
+	for _, x := range []struct {
+		what  string
+		order []int
+		want  string
+	}{
+		{"in order", []int{0, 1, 2, 3, 4}, "bittorrent:2"},
+		{"late in the middle", []int{0, 2, 1, 3, 4}, "bittorrent:1"},
+		{"missing", []int{0, 2, 3, 4}, "bittorrent:1"},
+	} {
+		if got := counts(t, outOfOrder(6881, "", ordered(two, x.order...))); got != x.want {
+			t.Errorf("%s: %s, want %s", x.what, got, x.want)
+		}
+	}
+}
