@@ -102,10 +102,11 @@ func (x *sums) verified(r *record, s *tcp.Segment) bool {
 const fewSegments = 4
 
 // What is verified of a direction with trouble while every checksum is right: were the
-// segments that are sent again damaged ones, some would be among so many.
+// segments that are sent again damaged ones, some would be among so many. Damage that is
+// rarer than one segment in some thousand slows nobody down.
 const (
-	doubtSegments = 512
-	doubtEach     = 16 // for each that was sent again
+	doubtSegments = 4096
+	doubtEach     = 64 // for each that was sent again
 )
 
 // Doubtful reports whether the checksum of a direction's next segment is worth

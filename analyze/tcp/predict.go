@@ -14,7 +14,7 @@ const (
 // connection that stands, with data or a new acknowledgement of what was sent, of which
 // Wireshark has nothing to say. It reports whether s was one; if not, nothing was changed.
 // What it does is what the long way does, whose questions all have their answer here (Van
-// Jacobson's header prediction, RFC 1185's way of writing it down).
+// Jacobson's header prediction; RFC 1323, 4.2.4).
 func (t *Tracker) expected(c *connection, f, b *half, s *Segment, v *View) bool {
 	switch {
 	case s.Flags&(FlagSYN|FlagFIN|FlagRST|FlagACK) != FlagACK || s.Header != HeaderWhole,
