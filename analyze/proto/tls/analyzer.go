@@ -28,7 +28,8 @@ type half struct {
 	seen    bool   // a record was read
 	message []byte // handshake messages put together from records
 	began   handshake.When
-	drop    int // bytes of a handshake message that is too long
+	drop    int    // bytes of a handshake message that is too long
+	fresh   uint64 // frame in which the record at hand begins, if it is skipped
 }
 
 func newAnalyzer() *analyzer {
@@ -41,7 +42,10 @@ func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 	h := &a.half[dir]
 	if h.skip > 0 {
 		n := min(h.skip, len(b))
-		if h.skip -= n; h.skip == 0 || cut(s) {
+		switch h.skip -= n; {
+		case cut(s) && h.fresh != s.Frame() && refused(b):
+			rest(s, b)
+		case h.skip == 0 || cut(s):
 			counted(s)
 		}
 		return n, nil
@@ -79,7 +83,7 @@ func (a *analyzer) Data(s *proto.Scope, dir flow.Dir, b []byte) (int, error) {
 	h.seen, a.told = true, a.told || tells(typ)
 	if typ == handshake.RecordData && !a.keys.wanted(s, &a.session, dir) {
 		a.session.Sealed(s, dir, typ, n)
-		h.skip = n
+		h.skip, h.fresh = n, s.Frame()
 		return headerLen, nil
 	}
 	if h.want = headerLen + n - len(b); h.want > 0 {
@@ -100,6 +104,27 @@ func cut(s *proto.Scope) bool {
 
 // counted counts the frame, as tshark does those in which a record begins or ends.
 func counted(s *proto.Scope) { s.Carries(name) }
+
+// refused reports bytes that tshark does not take for TLS, though the connection has it: a
+// segment that begins like a text. It looks at each alone where segments are cut.
+func refused(b []byte) bool {
+	const look, lastPrintable = 4, '~'
+	for _, c := range b[:min(len(b), look)] {
+		if c < ' ' || c > lastPrintable {
+			return false
+		}
+	}
+	return len(b) >= look
+}
+
+// rest counts what tshark does not take for TLS.
+func rest(s *proto.Scope, b []byte) {
+	if assigned.LooksJXTA(b) {
+		s.Carries(assigned.JXTA)
+		return
+	}
+	s.Carries(assigned.Data)
+}
 
 // alerted counts an alert, but for one that tshark takes for sent again, and at a foreign
 // port one with which it has seen no record of another kind: by such it recognises TLS.

@@ -20,10 +20,19 @@ func Spec() proto.Spec {
 		New:    func() proto.Analyzer { return newAnalyzer() },
 		Wraps:  true,
 		Counts: true,
-		Again:  func(s *proto.Scope, _ flow.Dir, _ []byte) { counted(s) },
+		Again:  again,
 		Also:   tlsmsg.SchemaNames(),
 		Codes:  handshake.Defs(),
 	}
+}
+
+// again counts a segment that was sent again fast, or in vain and cut.
+func again(s *proto.Scope, _ flow.Dir, b []byte) {
+	if cut(s) && refused(b) {
+		rest(s, b)
+		return
+	}
+	counted(s)
 }
 
 // name is the protocol as Wireshark and the report call it.
