@@ -53,6 +53,7 @@ type lane struct {
 	early       earlySlab
 	halves      []*half                         // for connections to come
 	lone        half                            // of the datagram that is probed
+	nobody      socket                          // of bytes that no analyzer reads
 	shared      []*socket                       // of ICMP, IP and Link analyzers, by spec
 	pending     map[pendingKey]*finding.Finding // of hosts, still growing
 	grows       int                             // findings of conversations, likewise

@@ -43,6 +43,7 @@ const (
 	waits     // its first words wait in an early record
 	quotedIn  // it counts though it is only quoted, inside a tunnel
 	dozing    // its analyzer awaits nothing, and may be dropped
+	cutOff    // the snaplen cuts its segments
 )
 
 // ends are client and server.

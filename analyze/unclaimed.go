@@ -10,6 +10,7 @@ import (
 	"netwhy/analyze/flow"
 	"netwhy/analyze/proto"
 	"netwhy/analyze/proto/assigned"
+	"netwhy/analyze/proto/http"
 	"netwhy/analyze/tcp"
 )
 
@@ -158,13 +159,14 @@ func (l *lane) nameSegment(slot uint32, c *conversation, payload []byte, m tcp.M
 	}
 	cut := int(l.pkt.PayloadLen) > len(payload)
 	if cut {
+		c.flags |= cutOff
 		l.cutCodes(payload, m)
 	}
 	if l.claimed(c) {
 		if m&tcp.FastRetransmission != 0 || m&tcp.SpuriousRetransmission != 0 && cut {
-			l.readAgain(slot, c, payload)
-		} else if cut && l.prompt != l.frame.Number && !stale(m) && l.sockets[c.socket].spec.Again != nil {
-			l.readAgain(slot, c, payload) // Wireshark lets nothing wait that was cut
+			l.readAgain(slot, c, payload, false)
+		} else if c.flags&cutOff != 0 && l.prompt != l.frame.Number && !stale(m) && l.alone(c, cut) {
+			l.readAgain(slot, c, payload, true)
 		}
 		return
 	}
@@ -187,6 +189,14 @@ func (l *lane) nameSegment(slot uint32, c *conversation, payload []byte, m tcp.M
 	l.giveStream(n, payload, cut)
 }
 
+// alone reports whether Wireshark looks at a segment of a connection whose segments are
+// cut though it lies behind a hole: it lets nothing wait that was cut, and is in no message of
+// HTTP that another segment could be of.
+func (l *lane) alone(c *conversation, cut bool) bool {
+	k := l.sockets[c.socket]
+	return k.spec.Again != nil && (cut || k.spec.Name == nameHTTP)
+}
+
 // giveStream counts bytes of a stream. Where Wireshark waits for the rest of a message
 // it names only frames that were cut, whose rest will not come.
 func (l *lane) giveStream(n int, payload []byte, cut bool) {
@@ -199,10 +209,9 @@ func (l *lane) giveStream(n int, payload []byte, cut bool) {
 			return
 		}
 		if l.unclaimed.lists[n][0] == l.unclaimed.http && !isHTTP(payload) {
-			if payload[0] == '\r' || payload[0] == '\n' {
-				return // without a request, an empty line is nothing to it
-			}
-			l.giveOne(int(decode.Data))
+			l.setScope(0, nil, &l.nobody)
+			http.Cut(&l.scope, payload)
+			return
 		}
 	}
 	l.give(n, payload)
@@ -244,8 +253,9 @@ func (l *lane) claimed(c *conversation) bool {
 }
 
 // readAgain counts a segment that was sent again fast, or in vain and cut: Wireshark takes it
-// for a new one, and so reads what is whole in it once more.
-func (l *lane) readAgain(slot uint32, c *conversation, payload []byte) {
+// for a new one, and so reads what is whole in it once more. held tells that it waits for
+// bytes before it.
+func (l *lane) readAgain(slot uint32, c *conversation, payload []byte, held bool) {
 	k := l.sockets[c.socket]
 	if k.analyzer == nil {
 		return
@@ -255,6 +265,7 @@ func (l *lane) readAgain(slot uint32, c *conversation, payload []byte) {
 		return
 	}
 	l.setScope(slot, c, k)
+	l.scope.Held = held
 	k.spec.Again(&l.scope, l.seg.Dir, payload)
 }
 

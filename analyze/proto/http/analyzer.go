@@ -634,14 +634,16 @@ func again(s *proto.Scope, dir flow.Dir, b []byte) {
 		whole = bytes.HasSuffix(b[h.size:], []byte("0\r\n\r\n"))
 	}
 	switch {
-	case cut(s) && !is:
-		s.Carries(name)
-		s.Carries("data")
+	case len(b) > 0 && !is && (cut(s) || s.Waited() && !waits(b)):
+		other(s, b, true)
 		return
 	case !ok || !is || !whole:
 		return
 	}
 	s.Carries(name)
+	if cut(s) {
+		started(s, dir, b)
+	}
 	if dir == flow.ToClient && (h.length >= 0 || h.chunked || cut(s)) {
 		s.Count(proto.HTTPStatus, statusText(s, h.status))
 	}

@@ -54,7 +54,7 @@ func (f *follow) segment(s *proto.Scope, dir flow.Dir, b []byte, known bool) {
 	case f.sync == alone && mayBegin(dir, b): // the rest will tell
 	case f.sync == waiting && !ends:
 		f.colon = f.colon || bytes.IndexByte(b, ':') >= 0
-	case f.sync == alone && printable(b[0]) && !ends:
+	case f.sync == alone && waits(b):
 		f.sync, f.colon = waiting, bytes.IndexByte(b, ':') >= 0
 	case f.sync == alone && begins(dir, b):
 		f.sync = synced
@@ -72,6 +72,9 @@ const lineEnds = "\r\n"
 
 // printable reports whether a line may begin with a byte.
 func printable(c byte) bool { return c >= ' ' && c <= '~' || c == '\t' }
+
+// waits reports whether tshark waits for the end of the line that bytes begin.
+func waits(b []byte) bool { return printable(b[0]) && !bytes.ContainsAny(b, lineEnds) }
 
 // startsField reports whether the first line of bytes that begin no message may be a
 // field: without a request before, tshark takes nothing else for HTTP. begun tells
@@ -134,7 +137,7 @@ func bodied(s *proto.Scope, h *head, body []byte) {
 
 // piece looks at the first bytes of a segment that was cut by the snaplen: tshark waits
 // for no rest, and takes what comes next for something new. asked tells that a request
-// was seen: without one it makes nothing of what begins with an empty line.
+// was seen.
 func (h *half) piece(s *proto.Scope, dir flow.Dir, b []byte, asked bool) {
 	if h.seen == s.Frame() || len(b) == 0 {
 		return
@@ -145,10 +148,52 @@ func (h *half) piece(s *proto.Scope, dir flow.Dir, b []byte, asked bool) {
 	case begins(dir, b):
 		h.sync = synced
 		s.Carries(name)
-	case asked || b[0] != '\r' && b[0] != '\n':
-		s.Carries(name)
-		s.Carries("data")
+		started(s, dir, b)
+	default:
+		other(s, b, asked)
 	}
+}
+
+// started counts what is there of the body behind a head that was cut with it: what
+// comes in chunks is not unpacked then.
+func started(s *proto.Scope, dir flow.Dir, b []byte) {
+	var h head
+	ok, is := h.parse(b, dir == flow.ToClient)
+	if b = b[min(h.size, len(b)):]; !ok || !is || h.chunked || len(b) == 0 || dir == flow.ToServer && h.length <= 0 {
+		return
+	}
+	body := b
+	if h.length >= 0 && h.length < int64(len(b)) {
+		body = b[:h.length]
+	}
+	switch {
+	case h.encoded && len(body) > 0:
+		s.Carries(web.Media(nil))
+	default:
+		bodied(s, &h, body)
+	}
+	if b = b[len(body):]; len(b) > 0 {
+		other(s, b, true)
+	}
+}
+
+// other counts what begins no message, in a segment that was cut. Without a request
+// tshark looks whether it may be text.
+func other(s *proto.Scope, b []byte, asked bool) {
+	if len(b) > len(lineEnds) && string(b[:len(lineEnds)]) == lineEnds {
+		b = b[len(lineEnds):]
+	}
+	if !asked && (b[0] == '\t' || !printable(b[0])) {
+		return
+	}
+	s.Carries(name)
+	if waits(b) && b[0] != '\t' {
+		if bytes.IndexByte(b, ':') < 0 {
+			s.Carries(web.Media(nil))
+		}
+		return
+	}
+	continued(s, b, false, false)
 }
 
 // lose is told of bytes that begin no message.

@@ -3,6 +3,8 @@ package http
 import (
 	"bytes"
 	"strconv"
+
+	"netwhy/analyze/proto"
 )
 
 // Quoted tells the statuses of the responses in the beginning of a segment that an ICMP
@@ -24,3 +26,7 @@ func Quoted(b []byte, tell func(status string)) {
 		b = b[h.size+int(h.length):]
 	}
 }
+
+// Cut counts a segment that was cut by the snaplen and begins no message, of a connection
+// of which no request was seen.
+func Cut(s *proto.Scope, b []byte) { other(s, b, false) }

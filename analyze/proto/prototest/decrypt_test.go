@@ -89,6 +89,7 @@ type frames struct {
 	left [][]byte
 	link packet.LinkType // 0: Ethernet
 	step int64           // ns between two; 0: a millisecond
+	snap int             // bytes captured of each; 0: all
 	n    uint64
 }
 
@@ -106,8 +107,12 @@ func (f *frames) Next(ctx context.Context) (*packet.Batch, error) {
 	}
 	step := max(f.step, int64(time.Millisecond))
 	for len(f.left) > 0 {
-		d := packet.Frame{Number: f.n + 1, Time: int64(f.n+1) * step, Link: link}
-		if !b.Append(d, f.left[0]) {
+		d := packet.Frame{Number: f.n + 1, Time: int64(f.n+1) * step, Link: link, WireLen: uint32(len(f.left[0]))}
+		raw := f.left[0]
+		if f.snap > 0 {
+			raw = raw[:min(len(raw), f.snap)]
+		}
+		if !b.Append(d, raw) {
 			break
 		}
 		f.left, f.n = f.left[1:], f.n+1

@@ -54,7 +54,13 @@ func ordered(list []placed, order ...int) []placed {
 // counts runs the analysis of frames and lists what it counts above TCP.
 func counts(t *testing.T, wire [][]byte) string {
 	t.Helper()
-	src := &frames{pool: packet.NewPool(2, 1<<16), left: wire}
+	return countsOf(t, wire, 0)
+}
+
+// countsOf does so where the capture cuts frames.
+func countsOf(t *testing.T, wire [][]byte, snap int) string {
+	t.Helper()
+	src := &frames{pool: packet.NewPool(2, 1<<16), left: wire, snap: snap}
 	r, err := analyze.Run(t.Context(), src, analyze.Options{Workers: 1}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -117,6 +123,37 @@ func TestFollowsMidway(t *testing.T) {
 		{"what waits for the end of its line, and a response", inTurn(text, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc"), ""},
 	} {
 		if got := counts(t, outOfOrder(80, "", x.say)); got != x.want {
+			t.Errorf("%s: %s, want %s", x.what, got, x.want)
+		}
+	}
+}
+
+// TestFollowsCut does so where the snaplen cuts segments: tshark waits for nothing then.
+func TestFollowsCut(t *testing.T) {
+	t.Parallel()
+	const ask, snap = "GET / HTTP/1.1\r\n\r\n", 54 + 100
+	long := strings.Repeat("L", 200)
+	head := "HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n"
+	for _, x := range []struct {
+		what, ask string
+		say       []placed
+		want      string
+	}{
+		{"a head", ask, inTurn(head + "X: " + long), "http:2"},
+		{"a head and a body", ask, inTurn(head + "\r\n" + long), "data:1 http:2"},
+		{"a head and a text", ask, inTurn(head + "Content-Type: text/html\r\n\r\n" + long), "data-text-lines:1 http:2"},
+		{"words", ask, inTurn(head+"\r\n"+long, long), "data:2 http:3"},
+		{"a field", ask, inTurn(head+"\r\n"+long, "a:b"+long), "data:1 http:3"},
+		{"a field and words", ask, inTurn(head+"\r\n"+long, "a:b\n"+long), "data:1 http:3"},
+		{"whole words", ask, inTurn(head+"\r\n"+long, "abc"), "data:1 http:2"},
+		{"a whole line", ask, inTurn(head+"\r\n"+long, "abc\n"), "data:2 http:3"},
+		{"a whole line behind a hole", ask, ordered(inTurn(head+"\r\n"+long, long, long, "abc\n"), 0, 2, 3, 1), "data:3 http:4"},
+		{"words without a request", "", inTurn(long), "data:1 http:1"},
+		{"a field without a request", "", inTurn("a:b" + long), "http:1"},
+		{"bytes without a request", "", inTurn("\xe9" + long), ""},
+		{"an empty line without a request", "", inTurn("\r\n\r\n" + long), ""},
+	} {
+		if got := countsOf(t, outOfOrder(80, x.ask, x.say), snap); got != x.want {
 			t.Errorf("%s: %s, want %s", x.what, got, x.want)
 		}
 	}
