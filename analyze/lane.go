@@ -40,6 +40,7 @@ type lane struct {
 	outer     map[flow.Key]struct{}  // conversations of tunnels, already told
 	chunks    map[chunkSeen]struct{} // of data over SCTP that came by; the first lane has them
 	pieces    pieces                 // of messages over SCTP, likewise
+	twins     map[twinKey]twin       // of segments that are still to come
 	secrets   *keyLog
 	copies    *copies
 	pings     map[pingKey]uint8 // TTL of ICMP messages, last seen
@@ -942,7 +943,7 @@ type delivery lane
 func (d *delivery) Deliver(conv uint32, s *tcp.Segment, b []byte) {
 	l := (*lane)(d)
 	c := l.table.at(conv)
-	l.scope.Overdue = l.reading && stale(l.seg.Marks)
+	l.scope.Overdue = l.reading && stale(l.seg.Marks) && (len(l.twins) == 0 || l.twin(conv) == 0)
 	l.scope.Stale = l.scope.Overdue && s.Frame == l.seg.Frame
 	if l.scope.Held = l.reading && s.Frame != l.seg.Frame; !l.scope.Held {
 		l.prompt = s.Frame

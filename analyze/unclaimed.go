@@ -158,6 +158,9 @@ func (l *lane) nameSegment(slot uint32, c *conversation, payload []byte, m tcp.M
 		return
 	}
 	cut := int(l.pkt.PayloadLen) > len(payload)
+	if l.view.Astray && !stale(m) {
+		l.astray(slot)
+	}
 	if cut {
 		c.flags |= cutOff
 		l.cutCodes(payload, m)
@@ -165,6 +168,9 @@ func (l *lane) nameSegment(slot uint32, c *conversation, payload []byte, m tcp.M
 	if l.claimed(c) {
 		if m&tcp.FastRetransmission != 0 || m&tcp.SpuriousRetransmission != 0 && cut {
 			l.readAgain(slot, c, payload, false)
+			if len(l.twins) > 0 {
+				l.twice(slot, c, payload)
+			}
 		} else if c.flags&cutOff != 0 && l.prompt != l.frame.Number && !stale(m) && l.alone(c, cut) {
 			l.readAgain(slot, c, payload, true)
 		}

@@ -42,6 +42,7 @@ func (t *Tracker) accept(c *connection, s *Segment, v *View) {
 	f.flags |= delivered
 	end := seq + s.Len
 	if before(f.pos, seq) && seq-f.pos > farthest {
+		v.Astray = true
 		return
 	}
 	for before(f.pos, end) {
@@ -66,7 +67,7 @@ func (t *Tracker) accept(c *connection, s *Segment, v *View) {
 // there, so they will not come again.
 func (t *Tracker) acked(c *connection, d flow.Dir, s *Segment) {
 	f := &c.half[d]
-	if f.flags&hasPos == 0 || !before(f.pos, s.Ack) {
+	if f.flags&hasPos == 0 || !before(f.pos, s.Ack) || c.half[d^1].astray(s.Seq) {
 		return
 	}
 	for f.wait != 0 && !before(s.Ack, t.nodes.at(f.wait).seq) {
@@ -77,6 +78,13 @@ func (t *Tracker) acked(c *connection, d flow.Dir, s *Segment) {
 	if s.Len > 0 && f.wait == 0 && before(f.pos, s.Ack) && before(f.next, s.Ack) {
 		t.skip(c, d, s.Ack, s)
 	}
+}
+
+// astray reports whether a segment at seq is no part of a direction's stream. Its
+// acknowledgement says nothing then: a box that numbers connections anew was captured on
+// both sides, and it is of the other.
+func (f *half) astray(seq uint32) bool {
+	return f.flags&hasPos != 0 && min(seq-f.pos, f.pos-seq) > farthest
 }
 
 // room tells whether a segment of n bytes may wait.

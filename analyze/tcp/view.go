@@ -15,6 +15,7 @@ type View struct {
 	MidStream   bool     // no SYN was captured
 	ClientKnown bool     // who opened it was seen
 	Conflict    bool     // it repeats bytes that were seen with another content
+	Astray      bool     // its bytes lie too far ahead to be of the stream
 	RTT         int64    // sample that this acknowledgement gives for the other direction, ns; 0: none (Karn's rule)
 	RTTFrame    uint64   // frame of the segment that the sample is of
 	Missing     uint32   // LostSegment: bytes of the gap

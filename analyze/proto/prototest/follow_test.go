@@ -204,3 +204,27 @@ func TestFollowsBitTorrent(t *testing.T) {
 		}
 	}
 }
+
+// TestFollowsTwoNumberings does so where a box that numbers the bytes of the server anew
+// was captured on both sides: tshark follows what is ahead.
+func TestFollowsTwoNumberings(t *testing.T) {
+	t.Parallel()
+	const ask, acked = "GET / HTTP/1.1\r\n\r\n", 464201179
+	body := strings.Repeat("\xe9", 100)
+	answer := []turn{{0, ask}, {1, "HTTP/1.1 200 OK\r\nContent-Length: 200\r\n\r\n"}, {1, body}, {1, body}}
+	for _, far := range []uint32{1 << 31, 2410034661} {
+		var wire [][]byte
+		for _, f := range talk(80, slices.Concat(answer, answer)) {
+			if f[26] == 198 { // from the server
+				twin := slices.Clone(f)
+				binary.BigEndian.PutUint32(twin[38:], binary.BigEndian.Uint32(f[38:])+far)
+				binary.BigEndian.PutUint32(twin[42:], binary.BigEndian.Uint32(f[42:])+acked)
+				wire = append(wire, twin)
+			}
+			wire = append(wire, f)
+		}
+		if got := counts(t, wire); got != "data:2 http:4" {
+			t.Errorf("%d ahead: %s, want data:2 http:4", far, got)
+		}
+	}
+}
