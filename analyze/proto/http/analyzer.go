@@ -110,7 +110,7 @@ type analyzer struct {
 	answer  []byte
 	last    int64
 	began   bool
-	asked   bool // a request was seen
+	asked   bool // a request was seen, by tshark too
 	heard   bool // the server said something
 	given   bool // the first request was handed over
 	repeats int  // of the next requests are told, since one before failed
@@ -271,7 +271,7 @@ func (a *analyzer) forget() {
 }
 
 func (a *analyzer) request(s *proto.Scope, h *head) {
-	a.asked = true
+	a.asked = a.asked || !a.half[flow.ToServer].muted
 	if len(a.pending) >= maxPending {
 		a.give(s, false)
 	}
