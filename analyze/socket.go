@@ -8,6 +8,7 @@ import (
 	"netwhy/analyze/finding"
 	"netwhy/analyze/flow"
 	"netwhy/analyze/proto"
+	"netwhy/analyze/proto/assigned"
 	"netwhy/analyze/tcp"
 )
 
@@ -363,10 +364,30 @@ func (k *socket) read(l *lane, c *conversation, spec *proto.Spec) {
 		k.name = 0
 		l.d.foreign = append(l.d.foreign, spec.Name)
 	}
+	if spec.Name == nameHTTP2 {
+		k.withinHTTP(l, c)
+	}
 	if k.facts == nil {
 		k.facts = &proto.Facts{}
 	}
 	k.facts.App = spec.Name
+}
+
+const nameHTTP2 = "http2"
+
+// withinHTTP is told that HTTP/2 begins: on the ports of HTTP, and where HTTP has handed
+// over, Wireshark finds it in HTTP.
+func (k *socket) withinHTTP(l *lane, c *conversation) {
+	if k.isInner(l, c) || k.more != nil && k.more.around != 0 {
+		return
+	}
+	upgraded := k.more != nil && k.more.became != 0 && k.facts != nil && k.facts.App == nameHTTP
+	if !upgraded && (k.foreign || !assigned.HTTP.Owns(c.key.PortA, c.key.PortB)) {
+		return
+	}
+	k.foreign, k.name = false, l.specs.names.of(k.spec)
+	x := k.extra()
+	x.around, x.target = uint16(l.unclaimed.http), min(c.key.PortA, c.key.PortB)
 }
 
 // unwrapping is the call in which an analyzer may hand on what it unwrapped.

@@ -53,6 +53,11 @@ func TestForeignPorts(t *testing.T) {
 	ssh := []turn{{1, "SSH-2.0-OpenSSH_9.2\r\n"}, {0, "SSH-2.0-OpenSSH_9.0\r\n"}}
 	mail := []turn{{1, "220 mail ESMTP\r\n"}, {0, "EHLO a\r\n"}, {1, "250 HELP\r\n"}}
 	web := []turn{{0, "GET / HTTP/1.1\r\nHost: a\r\n\r\n"}, {1, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"}}
+	h2 := []turn{{0, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"}, {1, "\x00\x00\x00\x04\x00\x00\x00\x00\x00"}}
+	upgrade := []turn{
+		{0, "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\n\r\n"},
+		{1, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"},
+	}
 	connect := func(port int) []turn {
 		return []turn{{0, fmt.Sprintf("CONNECT h:%d HTTP/1.1\r\nHost: h\r\n\r\n", port)}, {1, "HTTP/1.1 200 OK\r\n\r\n"}}
 	}
@@ -75,6 +80,9 @@ func TestForeignPorts(t *testing.T) {
 		{"ssh elsewhere", 2222, ssh, "ssh", "data:2"},
 		{"http elsewhere", 9998, web, "http", "http:2"},
 		{"mail elsewhere", 2525, mail, "smtp", "data:3"},
+		{"HTTP/2 at home", 8080, h2, "http2", "http:2 http2:2"},
+		{"HTTP/2 elsewhere", 9998, h2, "http2", "data:2"},
+		{"an upgrade to HTTP/2", 9998, append(upgrade, h2...), "http2", "http:4 http2:2"},
 		{"ssh through a proxy", 8888, append(connect(22), ssh...), "ssh", "http:4 ssh:2"},
 		{"mail through SOCKS", 1080, append(socks("\x00\x19"), mail...), "smtp", "smtp:3 socks:7"},
 		{"ssh through SOCKS to a foreign port", 1080, append(socks("\x08\xae"), ssh...), "ssh", "data:2 socks:6"},
