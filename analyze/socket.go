@@ -119,6 +119,7 @@ func (l *lane) listen(_ uint32, c *conversation) *socket {
 	} else {
 		if len(l.rawSockets) == 0 {
 			l.rawSockets = make([]socket, socketPage)
+			clear(l.rawSockets) // memory that is read before it is written is had from the system twice
 		}
 		c.socket = uint32(len(l.sockets))
 		l.sockets = append(l.sockets, &l.rawSockets[0])

@@ -23,7 +23,9 @@ func (l *List[T]) At(i int) *T { return &l.pages[uint(i)/perPage][uint(i)%perPag
 // Add appends one.
 func (l *List[T]) Add(v *T) {
 	if l.n == len(l.pages)*perPage {
-		l.pages = append(l.pages, new([perPage]T))
+		page := new([perPage]T)
+		clear(page[:]) // memory that is read before it is written is had from the system twice
+		l.pages = append(l.pages, page)
 	}
 	l.n++
 	*l.At(l.n - 1) = *v

@@ -3,6 +3,7 @@ package dns
 import (
 	"cmp"
 	"encoding/binary"
+	"math"
 	"net/netip"
 	"slices"
 	"strings"
@@ -167,6 +168,11 @@ func (a *analyzer) End(s *proto.Scope, _ proto.End) {
 	}
 	a.queries = nil
 }
+
+// never is before any time of a capture. An analyzer begins with it and not with 0:
+// there are many, and memory that is read before it is written is had from the system
+// twice.
+const never = math.MinInt64
 
 // Rests implements proto.Rester: every query was answered.
 func (a *analyzer) Rests() bool {

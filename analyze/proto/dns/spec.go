@@ -65,7 +65,7 @@ func datagrams(name, doc string, port uint16) proto.Spec {
 	return proto.Spec{
 		Name: name, Doc: doc, Carrier: proto.UDP, Ports: []uint16{port}, Anywhere: name == nameDNS,
 		Probe: probeDatagram,
-		New:   func() proto.Analyzer { return &analyzer{} },
+		New:   func() proto.Analyzer { return &analyzer{last: never} },
 	}
 }
 
@@ -76,7 +76,7 @@ func TCP() proto.Spec {
 		Carrier: proto.TCP, Ports: []uint16{portDNS}, Counts: true,
 		Again: func(s *proto.Scope, _ flow.Dir, _ []byte) { s.Carries(nameDNS) },
 		Probe: probeStream,
-		New:   func() proto.Analyzer { return &analyzer{stream: &stream{}} },
+		New:   func() proto.Analyzer { return &analyzer{last: never, stream: &stream{}} },
 	}
 }
 
