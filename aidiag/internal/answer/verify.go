@@ -3,13 +3,12 @@ package answer
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"netwhy/aidiag/internal/evidence"
+	"netwhy/aidiag/internal/lazily"
 	"netwhy/aidiag/internal/redact"
 	"netwhy/analyze/finding"
 )
@@ -237,15 +236,10 @@ func (*Checker) presentable(s string) string {
 	return redact.Clean(s, longest)
 }
 
-// lazily compiles an expression when it is first asked: a run that asks no model needs none.
-func lazily(expr string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
-}
-
 var (
-	findingIDs = lazily(`\bF[0-9]+\b`)                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                 //nolint:gochecknoglobals // constant
-	linkLike   = lazily(`(?i)[a-z][a-z0-9+.-]*://|\bwww\.|\b\d{1,3}(?:\.\d{1,3}){3}\b|\b(?:[0-9a-f]{1,4}:){3,}[0-9a-f:]*|[\w.+-]+@[\w-]+\.\w|\b[a-z0-9-]+\.(?:com|net|org|io|dev|app|info|biz|xyz|top|ru|cn|co|me|ai|cc|tk|site|online|shop|example|evil|test)\b`)                                                                                                                                                                                                                                                                                                                                                                                     //nolint:gochecknoglobals // constant
-	softened   = lazily(`(?i)\bno (?:real |actual |significant |serious )?(?:problems?|issues?|errors?|faults?|anomal(?:y|ies)|findings?)\b|\bnothing (?:is |was |looks )?(?:wrong|suspicious|unusual)|\ball clear\b|\bfalse (?:positive|alarm)|\b(?:capture|network|connections?|traffic|everything|system) (?:is|are|was|looks?|appears?|seems?) (?:to be )?(?:completely |perfectly |entirely )?(?:healthy|fine|normal|ok|okay|good|clean)\b|\b(?:can|may|should) (?:safely )?be (?:ignored|disregarded|dismissed)|\bsafe to ignore|\bno (?:further )?action (?:is )?(?:needed|required|necessary)|\bharmless\b|\bbenign\b|没有问题|一切正常|可以忽略|无需处理|误报`) //nolint:gochecknoglobals // constant
+	findingIDs = lazily.Regexp(`\bF[0-9]+\b`)                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                 //nolint:gochecknoglobals // constant
+	linkLike   = lazily.Regexp(`(?i)[a-z][a-z0-9+.-]*://|\bwww\.|\b\d{1,3}(?:\.\d{1,3}){3}\b|\b(?:[0-9a-f]{1,4}:){3,}[0-9a-f:]*|[\w.+-]+@[\w-]+\.\w|\b[a-z0-9-]+\.(?:com|net|org|io|dev|app|info|biz|xyz|top|ru|cn|co|me|ai|cc|tk|site|online|shop|example|evil|test)\b`)                                                                                                                                                                                                                                                                                                                                                                                     //nolint:gochecknoglobals // constant
+	softened   = lazily.Regexp(`(?i)\bno (?:real |actual |significant |serious )?(?:problems?|issues?|errors?|faults?|anomal(?:y|ies)|findings?)\b|\bnothing (?:is |was |looks )?(?:wrong|suspicious|unusual)|\ball clear\b|\bfalse (?:positive|alarm)|\b(?:capture|network|connections?|traffic|everything|system) (?:is|are|was|looks?|appears?|seems?) (?:to be )?(?:completely |perfectly |entirely )?(?:healthy|fine|normal|ok|okay|good|clean)\b|\b(?:can|may|should) (?:safely )?be (?:ignored|disregarded|dismissed)|\bsafe to ignore|\bno (?:further )?action (?:is )?(?:needed|required|necessary)|\bharmless\b|\bbenign\b|没有问题|一切正常|可以忽略|无需处理|误报`) //nolint:gochecknoglobals // constant
 )
 
 // figure is a number in a text.
@@ -256,8 +250,8 @@ type figure struct {
 }
 
 var (
-	notFigures = lazily(`(?i)\bRFC ?\d+|\bIPv[46]\b|\bTLS ?v?1\.[0-3]\b|\bSSL ?[23](?:\.0)?\b|\bHTTP/[0-9.]+|\b(?:tcp|udp)-\d+\b|\bF\d+\b|\bip6?-[a-z]+-[0-9.]*\d(?:\([a-z]+\))?|\b(?:mac|host|user|path|text)-\d+(?:\([a-z]+\))?`) //nolint:gochecknoglobals // constant
-	figureLike = lazily(`\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?`)                                                                                                                                                               //nolint:gochecknoglobals // constant
+	notFigures = lazily.Regexp(`(?i)\bRFC ?\d+|\bIPv[46]\b|\bTLS ?v?1\.[0-3]\b|\bSSL ?[23](?:\.0)?\b|\bHTTP/[0-9.]+|\b(?:tcp|udp)-\d+\b|\bF\d+\b|\bip6?-[a-z]+-[0-9.]*\d(?:\([a-z]+\))?|\b(?:mac|host|user|path|text)-\d+(?:\([a-z]+\))?`) //nolint:gochecknoglobals // constant
+	figureLike = lazily.Regexp(`\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?`)                                                                                                                                                               //nolint:gochecknoglobals // constant
 )
 
 func figuresIn(s string) []figure {

@@ -3,8 +3,9 @@ package redact
 import (
 	"regexp"
 	"strings"
-	"sync"
 	"unicode/utf8"
+
+	"netwhy/aidiag/internal/lazily"
 )
 
 // Instruction reports whether a text from packets reads like an instruction to a
@@ -56,13 +57,8 @@ func (p *pattern) suspect(s string) bool {
 	return false
 }
 
-// lazily compiles an expression when it is first asked: a run that asks no model needs none.
-func lazily(expr string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
-}
-
 func when(stems, expr string) pattern {
-	return pattern{stems: strings.Split(stems, "|"), re: lazily(expr)}
+	return pattern{stems: strings.Split(stems, "|"), re: lazily.Regexp(expr)}
 }
 
 // unleet undoes what is used to hide words in names: separators instead of

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"netwhy/aidiag/internal/lazily"
 )
 
 // Options are what the user chose to send in clear.
@@ -223,10 +225,10 @@ func (t *Table) Host(name string) string {
 }
 
 var (
-	macLike   = lazily(`^(?i:[0-9a-f]{2}([:-][0-9a-f]{2}){5})$`)                                                                                 //nolint:gochecknoglobals // constant
-	hostLike  = lazily(`^[A-Za-z0-9_]([A-Za-z0-9_-]*\.)+[A-Za-z0-9-]{2,}\.?$`)                                                                   //nolint:gochecknoglobals // constant
-	tokenLike = lazily(`\b(?:ip6?-(?:priv-\d+\.\d+|(?:pub|loop|link|mcast|cgnat|any)-\d+)|(?:mac|host|user|path|text)-\d+)(?:\([a-z]{2,16}\))?`) //nolint:gochecknoglobals // constant
-	anyToken  = lazily(`\b(?:ip6?-[a-z]+-[0-9.]+|(?:mac|host|user|path|text)-\d+)\b`)                                                            //nolint:gochecknoglobals // constant
+	macLike   = lazily.Regexp(`^(?i:[0-9a-f]{2}([:-][0-9a-f]{2}){5})$`)                                                                                 //nolint:gochecknoglobals // constant
+	hostLike  = lazily.Regexp(`^[A-Za-z0-9_]([A-Za-z0-9_-]*\.)+[A-Za-z0-9-]{2,}\.?$`)                                                                   //nolint:gochecknoglobals // constant
+	tokenLike = lazily.Regexp(`\b(?:ip6?-(?:priv-\d+\.\d+|(?:pub|loop|link|mcast|cgnat|any)-\d+)|(?:mac|host|user|path|text)-\d+)(?:\([a-z]{2,16}\))?`) //nolint:gochecknoglobals // constant
+	anyToken  = lazily.Regexp(`\b(?:ip6?-[a-z]+-[0-9.]+|(?:mac|host|user|path|text)-\d+)\b`)                                                            //nolint:gochecknoglobals // constant
 )
 
 func commonSuffix(s string) bool {
