@@ -1,7 +1,5 @@
 package tcp
 
-import "netwhy/analyze/conn"
-
 // Flags of connection and directions that a segment as expected must not meet, and those
 // that it must.
 const (
@@ -28,13 +26,12 @@ func (t *Tracker) expected(c *connection, f, b *half, s *Segment, v *View) bool 
 		f.wait != 0 || before(b.pos, s.Ack):
 		return false
 	}
-	window, peer := uint32(s.Window)<<max(f.scale, 0), uint32(b.window)<<max(b.scale, 0)
 	end := s.Seq + s.Len
 	if s.Len == 0 {
 		if s.Ack == f.acked {
 			return false // says something of the window, or that something is missing
 		}
-	} else if f.pos != s.Seq || b.acked != 0 && !after(end, b.acked) || b.scale != unknownScale && end == b.acked+peer {
+	} else if f.pos != s.Seq || b.acked != 0 && !after(end, b.acked) || b.scale != unknownScale && end == b.acked+b.scaled() {
 		return false
 	}
 	s.Marks = 0
@@ -56,14 +53,6 @@ func (t *Tracker) expected(c *connection, f, b *half, s *Segment, v *View) bool 
 			t.hand(c, s, 0, s.Len)
 		}
 	}
-	v.Window, v.PeerWindow = window, peer
-	v.ScaleKnown = f.scale != unknownScale && b.scale != unknownScale
-	v.Established = true
-	v.MidStream = c.flags&midStream != 0
-	v.ClientKnown = c.flags&(sawSYN|sawSYNACK) != 0
-	if f.flags&hasLimit != 0 && before(f.limit, f.next) {
-		v.InFlight = f.next - f.limit
-	}
-	v.State = conn.EndOpen
+	c.view(f, b, 0, v)
 	return true
 }
