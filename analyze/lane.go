@@ -943,7 +943,7 @@ type delivery lane
 func (d *delivery) Deliver(conv uint32, s *tcp.Segment, b []byte) {
 	l := (*lane)(d)
 	c := l.table.at(conv)
-	l.scope.Overdue = l.reading && stale(l.seg.Marks) && (len(l.twins) == 0 || l.twin(conv) == 0)
+	l.scope.Overdue = l.reading && stale(l.seg.Marks) && (len(l.twins) == 0 || l.twin(c) == 0)
 	l.scope.Stale = l.scope.Overdue && s.Frame == l.seg.Frame
 	if l.scope.Held = l.reading && s.Frame != l.seg.Frame; !l.scope.Held {
 		l.prompt = s.Frame

@@ -96,7 +96,7 @@ const (
 func (l *lane) sctpMessage(id uint32, b []byte) {
 	name := assigned.SCTP(id, l.pkt.SrcPort(), l.pkt.DstPort())
 	if spec := l.specs.over[name]; spec != nil {
-		l.setScope(0, nil, &socket{})
+		l.setScope(0, nil, &l.nobody)
 		spec.Message(&l.scope, b)
 		return
 	}

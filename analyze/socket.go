@@ -361,12 +361,13 @@ func (k *socket) attach(l *lane, slot uint32, c *conversation, spec *proto.Spec)
 func (k *socket) read(l *lane, c *conversation, spec *proto.Spec) {
 	k.spec, k.analyzer, k.name = spec, spec.New(), l.specs.names.of(spec)
 	a, b := k.ports(c)
-	if k.foreign = !k.isInner(l, c) && (!spec.Known(a, b) || k.taken(c, spec)); k.foreign {
-		k.name = 0
-		l.d.foreign = append(l.d.foreign, spec.Name)
-	}
+	k.foreign = !k.isInner(l, c) && (!spec.Known(a, b) || k.taken(c, spec))
 	if spec.Name == nameHTTP2 {
 		k.withinHTTP(l, c)
+	}
+	if k.foreign {
+		k.name = 0
+		l.d.foreign = append(l.d.foreign, spec.Name)
 	}
 	if k.facts == nil {
 		k.facts = &proto.Facts{}
@@ -379,14 +380,14 @@ const nameHTTP2 = "http2"
 // withinHTTP is told that HTTP/2 begins: on the ports of HTTP, and where HTTP has handed
 // over, Wireshark finds it in HTTP.
 func (k *socket) withinHTTP(l *lane, c *conversation) {
-	if k.isInner(l, c) || k.more != nil && k.more.around != 0 {
+	if k.isInner(l, c) || k.tunnelled() {
 		return
 	}
 	upgraded := k.more != nil && k.more.became != 0 && k.facts != nil && k.facts.App == nameHTTP
 	if !upgraded && (k.foreign || !assigned.HTTP.Owns(c.key.PortA, c.key.PortB)) {
 		return
 	}
-	k.foreign, k.name = false, l.specs.names.of(k.spec)
+	k.foreign = false
 	x := k.extra()
 	x.around, x.target = uint16(l.unclaimed.http), min(c.key.PortA, c.key.PortB)
 }
@@ -637,10 +638,13 @@ func (k *socket) taken(c *conversation, spec *proto.Spec) bool {
 	return spec.Taken(server, client)
 }
 
+// tunnelled reports whether what the socket reads goes through a tunnel to another port.
+func (k *socket) tunnelled() bool { return k.more != nil && k.more.around != 0 }
+
 // ports are those that tell what is spoken: the conversation's own, or that which a
 // tunnel leads to.
 func (k *socket) ports(c *conversation) (a, b uint16) {
-	if k.more != nil && k.more.around != 0 {
+	if k.tunnelled() {
 		return k.more.target, k.more.target
 	}
 	return c.key.PortA, c.key.PortB

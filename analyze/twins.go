@@ -9,8 +9,8 @@ import "netwhy/analyze/flow"
 
 // twinKey is a conversation's direction.
 type twinKey struct {
-	slot uint32
-	dir  flow.Dir
+	serial uint32 // of the conversation
+	dir    flow.Dir
 }
 
 // twin is a segment far ahead of its stream that Wireshark has read.
@@ -24,16 +24,16 @@ type twin struct {
 const maxTwins = 1 << 10
 
 // astray notes the segment at hand, which is no part of its stream.
-func (l *lane) astray(slot uint32) {
+func (l *lane) astray(c *conversation) {
 	if l.twins == nil || len(l.twins) >= maxTwins {
 		l.twins = make(map[twinKey]twin)
 	}
-	l.twins[twinKey{slot, l.seg.Dir}] = twin{l.frame.Number, l.seg.Head, l.seg.Len}
+	l.twins[twinKey{c.serial, l.seg.Dir}] = twin{l.frame.Number, l.seg.Head, l.seg.Len}
 }
 
 // twin returns the frame of the twin of the segment at hand that came before; 0: none did.
-func (l *lane) twin(slot uint32) uint64 {
-	if t := l.twins[twinKey{slot, l.seg.Dir}]; t.n == l.seg.Len && t.head == l.seg.Head {
+func (l *lane) twin(c *conversation) uint64 {
+	if t := l.twins[twinKey{c.serial, l.seg.Dir}]; t.n == l.seg.Len && t.head == l.seg.Head {
 		return t.frame
 	}
 	return 0
@@ -41,7 +41,7 @@ func (l *lane) twin(slot uint32) uint64 {
 
 // twice counts the twin of a segment that was sent again fast: Wireshark reads both.
 func (l *lane) twice(slot uint32, c *conversation, payload []byte) {
-	frame := l.twin(slot)
+	frame := l.twin(c)
 	k := l.sockets[c.socket]
 	if frame == 0 || k.analyzer == nil {
 		return

@@ -159,7 +159,7 @@ func (l *lane) nameSegment(slot uint32, c *conversation, payload []byte, m tcp.M
 	}
 	cut := int(l.pkt.PayloadLen) > len(payload)
 	if l.view.Astray && !stale(m) {
-		l.astray(slot)
+		l.astray(c)
 	}
 	if cut {
 		c.flags |= cutOff
@@ -179,7 +179,7 @@ func (l *lane) nameSegment(slot uint32, c *conversation, payload []byte, m tcp.M
 	if stale(m) || l.pkt.Flags&tcp.FlagRST != 0 {
 		return
 	}
-	if k := l.sockets[c.socket]; k != nil && k.more != nil && k.more.around != 0 {
+	if k := l.sockets[c.socket]; k != nil && k.tunnelled() {
 		l.carries(int(k.more.around), l.frame.Number)
 		n, _ := l.unclaimed.listed(assigned.TCP, k.more.target, k.more.target, payload)
 		l.giveStream(n, payload, cut)
