@@ -36,7 +36,7 @@ type lane struct {
 	books     *ledger.Books
 	defrag    decode.Defragmenter
 	fragments fragments
-	whole     decode.Packet          // the lane's own: others read the batch's
+	packet    decode.Packet          // of the frame at hand
 	outer     map[flow.Key]struct{}  // conversations of tunnels, already told
 	chunks    map[chunkSeen]struct{} // of data over SCTP that came by; the first lane has them
 	pieces    pieces                 // of messages over SCTP, likewise
@@ -147,6 +147,9 @@ func (l *lane) take(w *work) {
 	}
 }
 
+// ahead is how many frames before it is read the headers of a frame are asked for.
+const ahead = 4
+
 // batch analyses one batch. After a panic nothing of the lane is trusted any
 // more: it takes part only in passing batches on, until the run has ended.
 func (l *lane) batch(w *work) {
@@ -165,10 +168,17 @@ func (l *lane) batch(w *work) {
 	l.books.Clock(w.tally.latest)
 	l.retireDue(w.tally.latest)
 	l.restDue(w.tally.latest)
-	frames, pkts := w.batch.Frames, w.pkts[:len(w.batch.Frames)]
-	for _, i := range w.of[l.id] {
+	frames, own, buf := w.batch.Frames, w.of[l.id], w.batch.Buf
+	for k, i := range own {
+		if k+ahead < len(own) {
+			if at := frames[own[k+ahead]].Offset; int(at) < len(buf) {
+				prefetch(&buf[at])
+			}
+		}
 		f := &frames[i]
-		l.one(f, &pkts[i], w.batch.Data(f))
+		raw := w.batch.Data(f)
+		decode.Decode(f.Link, raw, f.WireLen, &l.packet)
+		l.one(f, raw)
 	}
 	if l.idle > 0 {
 		l.expire(w.tally.latest)
@@ -233,12 +243,11 @@ func (l *lane) send() {
 }
 
 // one analyses one frame.
-func (l *lane) one(f *packet.Frame, p *decode.Packet, raw []byte) {
+func (l *lane) one(f *packet.Frame, raw []byte) {
+	p := &l.packet
 	l.frame, l.sub, l.copy = f, 0, false
 	if p.Broadcast {
 		before := p.Protos
-		p.CopyTo(&l.whole)
-		p = &l.whole
 		w, ok := l.defrag.Add(f.Number, f.Time, raw, p)
 		if l.id == 0 {
 			l.fragment(p)

@@ -19,13 +19,12 @@ const inFlight = 2
 // minDecoders is enough for one to read while another decodes.
 const minDecoders = 2
 
-// work is a batch with what was decoded of it. It is made once and used again.
+// work is a batch dealt out to the lanes. It is made once and used again.
 type work struct {
 	batch *packet.Batch
-	pkts  []decode.Packet
-	of    [][]uint32 // by lane: the packets that it analyses
+	of    [][]uint32 // by lane: the frames that it analyses
 	tally tally
-	ready chan struct{} // one token for each lane, given by the decoder
+	ready chan struct{} // one token for each lane, given by the dealer
 	left  atomic.Int32  // lanes that still read it
 }
 
@@ -109,12 +108,13 @@ type intake struct {
 // decode takes batches from the source until there are no more. Who has read a batch
 // decodes it, while its bytes are still in the cache of this core and the next one reads.
 func (p *pipeline) decode(ctx context.Context, in *intake) {
+	var odd decode.Packet
 	for {
 		w := p.next(ctx, in)
 		if w == nil {
 			return
 		}
-		p.decodeBatch(w)
+		p.decodeBatch(w, &odd)
 		for range p.lanes {
 			w.ready <- struct{}{}
 		}
@@ -152,31 +152,40 @@ func (p *pipeline) next(ctx context.Context, in *intake) *work {
 	return p.put(b)
 }
 
-func (p *pipeline) decodeBatch(w *work) {
+func (p *pipeline) decodeBatch(w *work, odd *decode.Packet) {
 	defer packet.Rescue("the decoder", func(err error) {
 		w.deal(0) // what stands there is of this batch and of one before
 		p.fail(err)
 	})
-	n := len(w.batch.Frames)
-	if cap(w.pkts) < n {
-		w.pkts = make([]decode.Packet, n, n+n/4)
-	}
-	w.pkts = w.pkts[:n]
-	w.deal(n)
+	w.deal(len(w.batch.Frames))
 	w.tally = tally{counters: w.batch.Counters, rates: w.tally.rates[:0]}
-	frames, pkts, of := w.batch.Frames, w.pkts[:n], w.of
+	frames, of := w.batch.Frames, w.of
+	lanes := uint32(len(of))
 	for i := range frames {
-		f, pkt := &frames[i], &pkts[i]
+		f := &frames[i]
 		data := w.batch.Data(f)
-		decode.Decode(f.Link, data, f.WireLen, pkt)
-		w.tally.add(f, pkt, data)
-		if pkt.Broadcast {
+		if f.Link == packet.LinkEthernet {
+			if g, ok := decode.Glance(data); ok {
+				w.tally.add(f, g.Protos)
+				w.tally.rate(f, toAll(data))
+				lane := share(g.Hash, lanes)
+				of[lane] = append(of[lane], uint32(i))
+				continue
+			}
+		}
+		decode.Decode(f.Link, data, f.WireLen, odd)
+		w.tally.add(f, odd.Protos)
+		w.tally.rate(f, odd.L2Kind == decode.L2Ethernet && toAll(data[odd.L2:]))
+		if odd.Kind == decode.KindUndecoded {
+			w.tally.undecoded++
+		}
+		if odd.Broadcast {
 			for lane := range of {
 				of[lane] = append(of[lane], uint32(i))
 			}
 			continue
 		}
-		lane := owner(pkt, uint32(len(of)))
+		lane := owner(odd, lanes)
 		of[lane] = append(of[lane], uint32(i))
 	}
 	w.tally.flush()
@@ -211,7 +220,7 @@ type tally struct {
 	runs uint64
 }
 
-func (t *tally) add(f *packet.Frame, p *decode.Packet, data []byte) {
+func (t *tally) add(f *packet.Frame, protos decode.Set) {
 	if t.packets == 0 {
 		t.first, t.last, t.latest = f.Time, f.Time, f.Time
 	}
@@ -225,13 +234,9 @@ func (t *tally) add(f *packet.Frame, p *decode.Packet, data []byte) {
 	if f.CapLen < f.WireLen {
 		t.snapped++
 	}
-	if p.Kind == decode.KindUndecoded {
-		t.undecoded++
-	}
-	t.rate(f, p, data)
-	if p.Protos != t.run {
+	if protos != t.run {
 		t.flush()
-		t.run = p.Protos
+		t.run = protos
 	}
 	t.runs++
 }
@@ -245,8 +250,11 @@ func (t *tally) flush() {
 	t.runs = 0
 }
 
+// toAll reports whether an Ethernet frame is for all: no multicast address begins so.
+func toAll(frame []byte) bool { return frame[0] == 0xff && frame[1] == 0xff }
+
 // rate counts the frames and broadcasts of each second.
-func (t *tally) rate(f *packet.Frame, p *decode.Packet, data []byte) {
+func (t *tally) rate(f *packet.Frame, broadcast bool) {
 	n := len(t.rates)
 	if n == 0 || uint64(f.Time-t.rates[n-1].Start) >= second { // earlier ones too, by the wrap
 		into := (f.Time%second + second) % second // also before 1970
@@ -256,7 +264,7 @@ func (t *tally) rate(f *packet.Frame, p *decode.Packet, data []byte) {
 	r := &t.rates[n-1]
 	r.Frames++
 	r.Last = f.Number
-	if p.L2Kind == decode.L2Ethernet && data[p.L2] == 0xff && data[p.L2+1] == 0xff { // no multicast address begins so
+	if broadcast {
 		r.Broadcasts++
 	}
 }

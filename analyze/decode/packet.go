@@ -22,15 +22,12 @@ type Conv struct {
 // decoded; a header that was not met has None or, for L4 and Payload of a Kind without
 // one, End.
 //
-// Packets go from one core to another, a cache line at a time. What nearly every packet
-// is asked for stands in the first two, which are 128 bytes; the third is for what is
-// odd, and what is rare stands elsewhere.
+// It is used again for one frame after the other: what is rare stands elsewhere, so that
+// little has to be cleared.
 type Packet struct {
 	fields
 
 	rare *rare // nil until a packet needs it; it stays
-
-	_ [16]byte // to the end of a cache line
 }
 
 // fields are what is cleared for each frame.
@@ -117,15 +114,6 @@ func (p *Packet) Conv(i int) Conv {
 
 // Quote returns what an ICMP error quotes; Quotes has to be set.
 func (p *Packet) Quote() *Quote { return &p.rare.quote }
-
-// CopyTo copies what was learned of a frame into another Packet. An assignment would
-// let both share what is rare.
-func (p *Packet) CopyTo(q *Packet) {
-	q.fields = p.fields
-	if plain := p.NConvs == 0 || p.own && p.NConvs == 1; p.rare != nil && (p.Quotes || !plain) {
-		*q.more() = *p.rare
-	}
-}
 
 // NetLen is the length of the innermost IP packet on the wire: its header and
 // extension headers, the transport header and the payload.

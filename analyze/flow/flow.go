@@ -5,6 +5,8 @@ package flow
 import (
 	"bytes"
 	"encoding/binary"
+	"math"
+	"math/bits"
 	"net/netip"
 )
 
@@ -49,12 +51,17 @@ func (k *Key) Is(o *Key) bool {
 // Hash mixes the key into 64 bits. It is the same for both directions, since a
 // key is.
 func (k *Key) Hash() uint64 {
+	le := binary.LittleEndian
+	rest := uint64(k.PortA)<<48 | uint64(k.PortB)<<32 | uint64(k.Realm)<<8 ^ uint64(k.Proto)
+	return hash(le.Uint64(k.A[0:]), le.Uint64(k.A[8:]), le.Uint64(k.B[0:]), le.Uint64(k.B[8:]), rest)
+}
+
+func hash(a, a8, b, b8, rest uint64) uint64 {
 	const m = 0x9E3779B97F4A7C15
-	h := binary.LittleEndian.Uint64(k.A[0:])
-	h = mix(h^m, binary.LittleEndian.Uint64(k.A[8:]))
-	h = mix(h, binary.LittleEndian.Uint64(k.B[0:]))
-	h = mix(h, binary.LittleEndian.Uint64(k.B[8:]))
-	h = mix(h, uint64(k.PortA)<<48|uint64(k.PortB)<<32|uint64(k.Realm)<<8^uint64(k.Proto))
+	h := mix(a^m, a8)
+	h = mix(h, b)
+	h = mix(h, b8)
+	h = mix(h, rest)
 	// The ports are in the upper half, and a product carries upwards only: without
 	// this all connections of two hosts would have the same lower half.
 	h *= 0xc4ceb9fe1a85ec53
@@ -63,9 +70,45 @@ func (k *Key) Hash() uint64 {
 
 // Hash32 is Hash in the 32 bits that a packet carries: tables and lanes find a
 // conversation by it, so that all must fold alike.
-func (k *Key) Hash32() uint32 {
-	h := k.Hash()
+func (k *Key) Hash32() uint32 { return half(k.Hash()) }
+
+func half(h uint64) uint32 {
 	return uint32(h ^ h>>32) //nolint:gosec // the lower half is what is wanted
+}
+
+// Pair4 is the two ends of a packet over IPv4 in two numbers, address<<16 | port, lower
+// one first: a Key in registers.
+type Pair4 struct{ A, B uint64 }
+
+// NewPair4 orders the ends of a packet and tells whether its source is A.
+func NewPair4(src, dst uint32, sport, dport uint16) (p Pair4, srcIsA bool) {
+	s, d := uint64(src)<<16|uint64(sport), uint64(dst)<<16|uint64(dport)
+	if s <= d {
+		srcIsA = true
+	}
+	// Either way round is as likely: no branch could be foreseen.
+	return Pair4{min(s, d), max(s, d)}, srcIsA
+}
+
+// words are the addresses as they stand in a Key.
+func (p *Pair4) words() (a8, b8 uint64) {
+	const mapped = 0xffff << 16                                                                                                 // ::ffff:0:0/96
+	return mapped | uint64(bits.ReverseBytes32(uint32(p.A>>16)))<<32, mapped | uint64(bits.ReverseBytes32(uint32(p.B>>16)))<<32 //nolint:gosec // 48 bits
+}
+
+// Hash32 is that of the Key.
+func (p *Pair4) Hash32(proto uint8) uint32 {
+	a8, b8 := p.words()
+	return half(hash(0, a8, 0, b8, p.A&math.MaxUint16<<48|p.B&math.MaxUint16<<32^uint64(proto)))
+}
+
+// Key fills in a Key without a realm.
+func (p *Pair4) Key(proto uint8, k *Key) {
+	a8, b8 := p.words()
+	*k = Key{Proto: proto, PortA: uint16(p.A & math.MaxUint16), PortB: uint16(p.B & math.MaxUint16)}
+	// In one piece: who reads them so would wait for pieces to be written.
+	binary.LittleEndian.PutUint64(k.A[8:], a8)
+	binary.LittleEndian.PutUint64(k.B[8:], b8)
 }
 
 func mix(h, v uint64) uint64 {
