@@ -82,8 +82,8 @@ func Run(ctx context.Context, src Source, opt Options, emit func(finding.Finding
 	defer p.abort(nil)
 	var wg sync.WaitGroup
 	in := intake{src: src, secrets: secrets}
-	for range p.decoders {
-		wg.Go(func() { p.decode(ctx, &in) })
+	for range p.dealers {
+		wg.Go(func() { p.read(ctx, &in) })
 	}
 	for i := range p.lanes {
 		wg.Go(func() { p.lanes[i].run() })

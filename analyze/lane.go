@@ -169,16 +169,13 @@ func (l *lane) batch(w *work) {
 	l.retireDue(w.tally.latest)
 	l.restDue(w.tally.latest)
 	frames, own, buf := w.batch.Frames, w.of[l.id], w.batch.Buf
-	for k, i := range own {
+	for k := range own {
 		if k+ahead < len(own) {
-			if at := frames[own[k+ahead]].Offset; int(at) < len(buf) {
+			if at := frames[own[k+ahead].at].Offset; int(at) < len(buf) {
 				prefetch(&buf[at])
 			}
 		}
-		f := &frames[i]
-		raw := w.batch.Data(f)
-		decode.Decode(f.Link, raw, f.WireLen, &l.packet)
-		l.one(f, raw)
+		l.one(&frames[own[k].at], w.batch, own[k].hash)
 	}
 	if l.idle > 0 {
 		l.expire(w.tally.latest)
@@ -188,43 +185,6 @@ func (l *lane) batch(w *work) {
 		l.tellOpen(w.tally.latest)
 		l.answerMoment()
 	}
-}
-
-// owner is the lane that analyses a packet. What has no conversation, or speaks
-// to a group, is seen as a whole by the first lane: there is little of it, and
-// who has to remember all of it must not depend on the number of lanes.
-func owner(p *decode.Packet, lanes uint32) uint32 {
-	switch p.Kind {
-	case decode.KindTCP:
-		return share(p.Hash, lanes)
-	case decode.KindUDP:
-		if toGroup(p) {
-			return 0
-		}
-		return share(p.Hash, lanes)
-	case decode.KindICMP, decode.KindICMPv6:
-		if p.Quotes && (p.Quote().Proto == flow.TCP || p.Quote().Proto == flow.UDP) {
-			return share(p.Hash, lanes)
-		}
-	case decode.KindUndecoded, decode.KindSCTP, decode.KindIPOther, decode.KindARP, decode.KindLink, decode.KindFragment:
-	}
-	return 0
-}
-
-// share is which of n equal parts of the hash space a hash lies in.
-func share(hash, n uint32) uint32 { return uint32(uint64(hash) * uint64(n) >> 32) }
-
-// toGroup reports whether a packet is for several hosts: multicast (RFC 5771,
-// RFC 4291, 2.7) or limited broadcast (RFC 919).
-func toGroup(p *decode.Packet) bool {
-	dst := &p.Key.A
-	if p.SrcIsA {
-		dst = &p.Key.B
-	}
-	if p.IPVersion == 4 {
-		return dst[12] >= 224 && dst[12] < 240 || dst[12] == 255
-	}
-	return dst[0] == 0xff
 }
 
 // send hands the delta to the collector and makes the slots of folded
@@ -242,10 +202,20 @@ func (l *lane) send() {
 	l.gone = l.gone[:0]
 }
 
-// one analyses one frame.
-func (l *lane) one(f *packet.Frame, raw []byte) {
-	p := &l.packet
+// one analyses one frame. The hash is that of a plain one.
+func (l *lane) one(f *packet.Frame, b *packet.Batch, hash uint32) {
+	p, raw := &l.packet, b.Data(f)
 	l.frame, l.sub, l.copy = f, 0, false
+	l.pkt, l.raw = p, raw
+	if hash != 0 {
+		if p.Glimpsed(raw, hash); p.Kind == decode.KindTCP {
+			l.segment()
+		} else {
+			l.datagram()
+		}
+		return
+	}
+	decode.Decode(f.Link, raw, f.WireLen, p)
 	if p.Broadcast {
 		before := p.Protos
 		w, ok := l.defrag.Add(f.Number, f.Time, raw, p)
@@ -253,7 +223,6 @@ func (l *lane) one(f *packet.Frame, raw []byte) {
 			l.fragment(p)
 		}
 		if !ok && l.id == 0 {
-			l.pkt, l.raw = p, raw
 			l.asides()
 		}
 		if !ok || owner(p, l.count) != l.id {
@@ -262,9 +231,9 @@ func (l *lane) one(f *packet.Frame, raw []byte) {
 		if raw = w.Data; w.Conflict {
 			l.Malformed(&proto.Scope{}, "fragments that disagree about the bytes they share")
 		}
+		l.raw = raw
 		l.d.protocols(before, p.Protos)
 	}
-	l.pkt, l.raw = p, raw
 	l.asides()
 	if p.NoLength6 {
 		return // Wireshark stops at the missing length, and what it counts is what we count

@@ -35,7 +35,7 @@ func TestPanicEndsTheRun(t *testing.T) {
 		give  func(*scripted)
 		found bool // what came before can be told
 	}{
-		{"the decoder", Options{}, broken, true},
+		{"the dealer", Options{}, broken, true},
 		{"the analysis", Options{Protocols: []proto.Spec{faulty}}, func(*scripted) {}, false},
 		{"the collector", Options{IdleTimeout: second, Connection: func(*conn.Summary) { panic("no list") }}, func(*scripted) {}, true},
 	} {

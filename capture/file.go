@@ -230,21 +230,23 @@ func (f *File) timeless() bool {
 
 // count adds frames to the totals.
 func (i *Info) count(frames []packet.Frame, timeless bool) {
-	c := &i.Counters
-	c.Packets += uint64(len(frames))
+	bytes, known, last, earliest, latest := uint64(0), i.HasTimes, i.Last, i.Earliest, i.Latest
 	for k := range frames {
 		t := frames[k].Time
-		c.Bytes += uint64(frames[k].WireLen)
+		bytes += uint64(frames[k].WireLen)
 		if t == 0 && timeless {
 			continue
 		}
-		if !i.HasTimes {
-			i.HasTimes = true
-			i.First, i.Earliest, i.Latest = t, t, t
+		if !known {
+			known = true
+			i.First, earliest, latest = t, t, t
 		}
-		i.Last = t
-		i.Earliest, i.Latest = min(i.Earliest, t), max(i.Latest, t)
+		last = t
+		earliest, latest = min(earliest, t), max(latest, t)
 	}
+	i.HasTimes, i.Last, i.Earliest, i.Latest = known, last, earliest, latest
+	i.Counters.Packets += uint64(len(frames))
+	i.Counters.Bytes += bytes
 }
 
 // Info implements Source.

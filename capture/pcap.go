@@ -130,35 +130,53 @@ func (p *pcapReader) lengths(h []byte) (captured, wire uint32) {
 // parse implements parser.
 func (p *pcapReader) parse(b *packet.Batch, buf []byte, pos int, st *walk) (next, need int, fault string) {
 	head := recordLen + p.extra
+	// What does not change stands in variables: behind a pointer it would be read again for
+	// each frame.
+	swap, plain, limit, link, iface := p.swap, p.lens == lensUsual, p.limit, p.link, st.firstInterface
+	unit := int64(1000)
+	if p.nano {
+		unit = 1
+	}
+	number, odd := st.frames, st.lensOdd
 	for {
 		if len(buf)-pos < head {
-			return pos, head, ""
+			next, need = pos, head
+			break
 		}
 		h := buf[pos : pos+recordLen : pos+recordLen]
-		captured, wire := p.lengths(h)
-		if captured > p.limit {
-			return pos, 0, fmt.Sprintf("its record claims %d captured bytes; at most %d are possible", captured, p.limit)
+		le := binary.LittleEndian
+		sec, fraction, captured, wire := le.Uint32(h), le.Uint32(h[4:]), le.Uint32(h[8:]), le.Uint32(h[12:])
+		if swap {
+			sec, fraction = bits.ReverseBytes32(sec), bits.ReverseBytes32(fraction)
+			captured, wire = bits.ReverseBytes32(captured), bits.ReverseBytes32(wire)
 		}
-		end := pos + head + int(captured)
+		if !plain {
+			captured, wire = p.lengths(h)
+		}
+		if captured > limit {
+			next, fault = pos, fmt.Sprintf("its record claims %d captured bytes; at most %d are possible", captured, limit)
+			break
+		}
+		at := pos + head
+		end := at + int(captured)
 		if end > len(buf) {
-			return pos, end - pos, ""
+			next, need = pos, end-pos
+			break
 		}
-		fraction := int64(p.u32(h[4:]))
-		if !p.nano {
-			fraction *= 1000
+		if captured > wire {
+			odd, wire = true, captured
 		}
-		st.frames++
-		st.lensOdd = st.lensOdd || captured > wire
+		number++
 		f := b.Next()
-		f.Number = st.frames
-		f.Time = int64(p.u32(h))*1e9 + fraction
-		f.Offset = uint32(pos + head) //nolint:gosec // a batch is far below 4 GiB
-		f.CapLen = captured
-		f.WireLen = max(wire, captured)
-		f.Interface = st.firstInterface
-		f.Link = p.link
+		f.Number = number
+		f.Time = int64(sec)*1e9 + int64(fraction)*unit
+		f.Offset = uint32(at) //nolint:gosec // a batch is far below 4 GiB
+		f.CapLen, f.WireLen = captured, wire
+		f.Interface, f.Link = iface, link
 		pos = end
 	}
+	st.frames, st.lensOdd = number, odd
+	return next, need, fault
 }
 
 // rest implements parser.

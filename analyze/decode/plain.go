@@ -33,42 +33,39 @@ func plainHeader(data []byte) (h header4, end int, ok bool) {
 	return h, end, h.ip&startMask == start && h.frag&^0x4000 == 0 && end <= len(data)
 }
 
-// Glimpse is what has to be known of a frame to find who analyses it.
-type Glimpse struct {
-	Hash   uint32
-	Protos Set
-}
-
-// Glance reads of a frame of Ethernet no more than that, if it is what most are: TCP, or
-// UDP between two hosts that is no tunnel, over IPv4. Decode says the same of it.
-func Glance(data []byte) (g Glimpse, ok bool) {
+// Glance tells of a frame of Ethernet no more than who analyses it: the hash of its
+// conversation and the transport, if it is what most are, TCP, or UDP between two hosts
+// that is no tunnel, over IPv4. 0: Decode has to look at it.
+func Glance(data []byte) (hash uint32, proto uint8) {
 	if len(data) < plainTCP+udpHeaderLen {
-		return g, false
+		return 0, 0
 	}
 	_, end, ok := plainHeader(data)
 	if !ok {
-		return g, false
+		return 0, 0
 	}
-	be := binary.BigEndian
-	proto := data[plainIP+9]
-	pair, _ := flow.NewPair4(be.Uint32(data[plainIP+12:]), be.Uint32(data[plainIP+16:]), be.Uint16(data[plainTCP:]), be.Uint16(data[plainTCP+2:]))
-	switch proto {
+	pair, _ := plainEnds(data)
+	switch proto = data[plainIP+9]; proto {
 	case protoTCP:
 		if end < plainEnd || !plainLength(data, end) {
-			return g, false
+			return 0, 0
 		}
-		g.Protos = Set{1<<Eth | 1<<IP | 1<<TCP}
 	case protoUDP:
-		n := int(be.Uint16(data[plainTCP+4:]))
-		if n < udpHeaderLen || plainTCP+n > end || data[plainIP+16] >= firstGroup || udpTunnel(uint16(pair.A&math.MaxUint16)) || udpTunnel(uint16(pair.B&math.MaxUint16)) {
-			return g, false
+		n := int(binary.BigEndian.Uint16(data[plainTCP+4:]))
+		if n < udpHeaderLen || plainTCP+n > end || data[plainIP+16] >= firstGroup || udpTunnel(pair.PortA()) || udpTunnel(pair.PortB()) {
+			return 0, 0
 		}
-		g.Protos = Set{1<<Eth | 1<<IP | 1<<UDP}
 	default:
-		return g, false
+		return 0, 0
 	}
-	g.Hash = pair.Hash32(proto)
-	return g, true
+	return pair.Hash32(proto), proto
+}
+
+// plainEnds reads who speaks to whom.
+func plainEnds(data []byte) (pair flow.Pair4, srcIsA bool) {
+	be := binary.BigEndian
+	h := data[plainIP+12 : plainTCP+4]
+	return flow.NewPair4(be.Uint32(h), be.Uint32(h[4:]), be.Uint16(h[8:]), be.Uint16(h[10:]))
 }
 
 const firstGroup = 224 // first byte of addresses that are no host's (RFC 5771)
@@ -79,35 +76,45 @@ func plainLength(data []byte, end int) bool {
 	return header >= tcpMinHeader && plainTCP+header <= end
 }
 
-// plain reads the frame that most are, TCP over IPv4 without options over Ethernet, all
-// captured and in one piece, in one go; it reports whether this was one. If not, nothing
-// has changed. It says what the long way says: that asks a question a layer, a bound a
-// field, and what it finds out it writes down for the next one.
+// plain reads TCP over IPv4 without options over Ethernet, all captured and in one piece,
+// in one go; it reports whether this was one. If not, nothing has changed. It says what
+// the long way says: that asks a question a layer, a bound a field, and what it finds out
+// it writes down for the next one.
 func (p *Packet) plain(data []byte) bool {
-	if len(data) < plainEnd {
+	hash, _ := Glance(data)
+	if hash == 0 {
 		return false
 	}
-	head, end, ok := plainHeader(data)
-	h := data[:plainEnd:plainEnd]
-	if !ok || h[plainIP+9] != protoTCP || !plainLength(data, end) {
-		return false
-	}
-	be := binary.BigEndian
-	ip, at := head.ip, plainTCP+int(h[plainTCP+12]>>4)*4
-	pair, srcIsA := flow.NewPair4(be.Uint32(h[plainIP+12:]), be.Uint32(h[plainIP+16:]), be.Uint16(h[plainTCP:]), be.Uint16(h[plainTCP+2:]))
-	p.fields = fields{}
-	p.Protos = Set{1<<Eth | 1<<IP | 1<<TCP}
-	p.Kind, p.NConvs, p.own = KindTCP, 1, true
-	p.IPVersion, p.Proto, p.TTL, p.TOS = 4, protoTCP, h[plainIP+8], uint8(ip>>32&math.MaxUint8)
-	p.L3, p.L4, p.Payload, p.End, p.PayloadLen = plainIP, plainTCP, pos(at), pos(end), pos(end-at)
-	p.L2Kind, p.EtherType = L2Ethernet, typeIPv4
-	p.IPID, p.DF = uint16(ip&math.MaxUint16), head.frag != 0
-	p.FragID = uint32(p.IPID)
-	pair.Key(protoTCP, &p.Key)
-	p.SrcIsA = srcIsA
-	p.Seq, p.Ack = be.Uint32(h[plainTCP+4:]), be.Uint32(h[plainTCP+8:])
-	p.Flags, p.Window, p.HdrLen = be.Uint16(h[plainTCP+12:])&0x1ff, be.Uint16(h[plainTCP+14:]), uint8(at-plainTCP)
-	p.options(data[:end:end], plainTCP)
-	p.Hash = pair.Hash32(protoTCP)
+	p.Glimpsed(data, hash)
 	return true
+}
+
+// Glimpsed reads a frame of which Glance told the hash.
+func (p *Packet) Glimpsed(data []byte, hash uint32) {
+	head, end, _ := plainHeader(data)
+	be := binary.BigEndian
+	h := data[:plainTCP+udpHeaderLen]
+	pair, srcIsA := plainEnds(h)
+	proto := h[plainIP+9]
+	p.fields = fields{}
+	p.NConvs, p.own, p.SrcIsA, p.Hash = 1, true, srcIsA, hash
+	p.IPVersion, p.Proto, p.TTL, p.TOS = 4, proto, h[plainIP+8], uint8(head.ip>>32&math.MaxUint8)
+	p.L3, p.L4 = plainIP, plainTCP
+	p.L2Kind, p.EtherType = L2Ethernet, typeIPv4
+	p.IPID, p.DF = uint16(head.ip&math.MaxUint16), head.frag != 0
+	p.FragID = uint32(p.IPID)
+	pair.Key(proto, &p.Key)
+	if proto == protoUDP {
+		n := int(be.Uint16(h[plainTCP+4:]))
+		p.Protos, p.Kind = Set{1<<Eth | 1<<IP | 1<<UDP}, KindUDP
+		p.Payload, p.End, p.PayloadLen = plainTCP+udpHeaderLen, pos(plainTCP+n), pos(n-udpHeaderLen)
+		return
+	}
+	t := data[plainTCP:plainEnd]
+	at := plainTCP + int(t[12]>>4)*4
+	p.Protos, p.Kind = Set{1<<Eth | 1<<IP | 1<<TCP}, KindTCP
+	p.Payload, p.End, p.PayloadLen = pos(at), pos(end), pos(end-at)
+	p.Seq, p.Ack = be.Uint32(t[4:]), be.Uint32(t[8:])
+	p.Flags, p.Window, p.HdrLen = be.Uint16(t[12:])&0x1ff, be.Uint16(t[14:]), uint8(at-plainTCP)
+	p.options(data[:end:end], plainTCP)
 }

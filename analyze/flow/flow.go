@@ -90,6 +90,12 @@ func NewPair4(src, dst uint32, sport, dport uint16) (p Pair4, srcIsA bool) {
 	return Pair4{min(s, d), max(s, d)}, srcIsA
 }
 
+// PortA is the port of the lower end.
+func (p *Pair4) PortA() uint16 { return uint16(p.A & math.MaxUint16) }
+
+// PortB is that of the higher one.
+func (p *Pair4) PortB() uint16 { return uint16(p.B & math.MaxUint16) }
+
 // words are the addresses as they stand in a Key.
 func (p *Pair4) words() (a8, b8 uint64) {
 	const mapped = 0xffff << 16                                                                                                 // ::ffff:0:0/96
@@ -105,7 +111,7 @@ func (p *Pair4) Hash32(proto uint8) uint32 {
 // Key fills in a Key without a realm.
 func (p *Pair4) Key(proto uint8, k *Key) {
 	a8, b8 := p.words()
-	*k = Key{Proto: proto, PortA: uint16(p.A & math.MaxUint16), PortB: uint16(p.B & math.MaxUint16)}
+	*k = Key{Proto: proto, PortA: p.PortA(), PortB: p.PortB()}
 	// In one piece: who reads them so would wait for pieces to be written.
 	binary.LittleEndian.PutUint64(k.A[8:], a8)
 	binary.LittleEndian.PutUint64(k.B[8:], b8)

@@ -1,0 +1,173 @@
+package analyze
+
+import (
+	"netwhy/analyze/correlate"
+	"netwhy/analyze/decode"
+	"netwhy/analyze/flow"
+	"netwhy/capture/packet"
+)
+
+// dealt is a frame that a lane analyses.
+type dealt struct {
+	at   uint32 // which of the batch
+	hash uint32 // of a plain one, see decode.Glance; 0: Decode has to look at it
+}
+
+// deal looks at each frame of a batch and writes down who analyses it. odd is for those
+// that a glance does not tell.
+func (p *pipeline) deal(w *work, odd *decode.Packet) {
+	defer packet.Rescue("the dealer", func(err error) {
+		w.clear(0) // what stands there is of this batch and of one before
+		p.fail(err)
+	})
+	w.clear(len(w.batch.Frames))
+	t, frames, of := &w.tally, w.batch.Frames, w.of
+	t.counters = w.batch.Counters
+	if len(frames) > 0 {
+		t.first, t.last, t.latest = frames[0].Time, frames[0].Time, frames[0].Time
+	}
+	for i := range frames {
+		f := &frames[i]
+		t.add(f)
+		data, d := w.batch.Data(f), dealt{at: uint32(i)}
+		if f.Link == packet.LinkEthernet {
+			var proto uint8
+			if d.hash, proto = decode.Glance(data); d.hash != 0 {
+				if proto == flow.TCP {
+					t.tcp++
+				} else {
+					t.udp++
+				}
+				if toAll(data) {
+					t.broadcast()
+				}
+				lane := share(d.hash, uint32(len(of)))
+				of[lane] = append(of[lane], d)
+				continue
+			}
+		}
+		decode.Decode(f.Link, data, f.WireLen, odd)
+		for proto := range odd.Protos.All() {
+			t.protocols[proto]++
+		}
+		if odd.Kind == decode.KindUndecoded {
+			t.undecoded++
+		}
+		if odd.L2Kind == decode.L2Ethernet && toAll(data[odd.L2:]) {
+			t.broadcast()
+		}
+		if odd.Broadcast {
+			for lane := range of {
+				of[lane] = append(of[lane], d)
+			}
+			continue
+		}
+		lane := owner(odd, uint32(len(of)))
+		of[lane] = append(of[lane], d)
+	}
+	t.flush(w.batch.Clock)
+}
+
+// clear makes ready to deal out n frames.
+func (w *work) clear(n int) {
+	for lane := range w.of {
+		if cap(w.of[lane]) < n {
+			w.of[lane] = make([]dealt, 0, n+n/4)
+		}
+		w.of[lane] = w.of[lane][:0]
+	}
+	w.tally = tally{rates: w.tally.rates[:0]}
+}
+
+// owner is the lane that analyses a packet. What has no conversation, or speaks
+// to a group, is seen as a whole by the first lane: there is little of it, and
+// who has to remember all of it must not depend on the number of lanes.
+func owner(p *decode.Packet, lanes uint32) uint32 {
+	switch p.Kind {
+	case decode.KindTCP:
+		return share(p.Hash, lanes)
+	case decode.KindUDP:
+		if toGroup(p) {
+			return 0
+		}
+		return share(p.Hash, lanes)
+	case decode.KindICMP, decode.KindICMPv6:
+		if p.Quotes && (p.Quote().Proto == flow.TCP || p.Quote().Proto == flow.UDP) {
+			return share(p.Hash, lanes)
+		}
+	case decode.KindUndecoded, decode.KindSCTP, decode.KindIPOther, decode.KindARP, decode.KindLink, decode.KindFragment:
+	}
+	return 0
+}
+
+// share is which of n equal parts of the hash space a hash lies in.
+func share(hash, n uint32) uint32 { return uint32(uint64(hash) * uint64(n) >> 32) }
+
+// toGroup reports whether a packet is for several hosts: multicast (RFC 5771,
+// RFC 4291, 2.7) or limited broadcast (RFC 919).
+func toGroup(p *decode.Packet) bool {
+	dst := &p.Key.A
+	if p.SrcIsA {
+		dst = &p.Key.B
+	}
+	if p.IPVersion == 4 {
+		return dst[12] >= 224 && dst[12] < 240 || dst[12] == 255
+	}
+	return dst[0] == 0xff
+}
+
+// toAll reports whether an Ethernet frame is for all: no multicast address begins so.
+func toAll(frame []byte) bool { return frame[0] == 0xff && frame[1] == 0xff }
+
+// tally is what is counted of a batch without any state: by the dealer, once.
+type tally struct {
+	counters    packet.Counters // of the source
+	packets     uint64
+	bytes       uint64 // on the wire
+	first, last int64  // times of the first and last frame
+	latest      int64
+	reversals   uint64 // frames older than the one before, within the batch
+	snapped     uint64 // frames cut by the snaplen
+	undecoded   uint64
+	protocols   [decode.Protos]uint64
+
+	rates []correlate.Rate // by second
+
+	tcp, udp uint64 // plain frames, not yet among the protocols
+}
+
+// add counts a frame.
+func (t *tally) add(f *packet.Frame) {
+	n := len(t.rates)
+	if n == 0 || uint64(f.Time-t.rates[n-1].Start) >= second { // earlier ones too, by the wrap
+		into := (f.Time%second + second) % second // also before 1970
+		t.rates = append(t.rates, correlate.Rate{First: f.Number, Start: f.Time - into})
+		n++
+	}
+	r := &t.rates[n-1]
+	r.Frames++
+	r.Last = f.Number
+	t.packets++
+	t.bytes += uint64(f.WireLen)
+	if f.Time < t.last {
+		t.reversals++
+	}
+	t.last = f.Time
+	t.latest = max(t.latest, f.Time)
+	if f.CapLen < f.WireLen {
+		t.snapped++
+	}
+}
+
+// broadcast notes that the frame that was counted last is for all.
+func (t *tally) broadcast() { t.rates[len(t.rates)-1].Broadcasts++ }
+
+// flush ends the count of a batch; clock is what else is known of the time.
+func (t *tally) flush(clock int64) {
+	plain := t.tcp + t.udp
+	t.protocols[decode.Eth] += plain
+	t.protocols[decode.IP] += plain
+	t.protocols[decode.TCP] += t.tcp
+	t.protocols[decode.UDP] += t.udp
+	t.latest = max(t.latest, clock)
+}
