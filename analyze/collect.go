@@ -3,6 +3,7 @@ package analyze
 import (
 	"net/netip"
 	"slices"
+	"sync"
 
 	"netwhy/analyze/conn"
 	"netwhy/analyze/correlate"
@@ -43,6 +44,7 @@ type collector struct {
 	hosts   hosts.Numbers
 	last    int64 // time of the last frame
 	begun   bool
+	done    *Result // of a run that came to its end
 	opening correlate.Opened
 	folded  correlate.Folded
 	second  correlate.Rate
@@ -96,6 +98,7 @@ func (c *collector) run() {
 	for _, k := range c.corr {
 		k.End(&c.out)
 	}
+	c.done = c.result()
 }
 
 // drain gives back what lanes still say, a round at a time: a lane must not wait
@@ -588,8 +591,8 @@ func (c *collector) joined() []finding.Finding {
 
 // outcome is the result in the end, as much of it as there is after a panic.
 func (c *collector) outcome() *Result {
-	if c.pipe.fault.Load() == nil {
-		return c.result()
+	if c.done != nil && c.pipe.fault.Load() == nil {
+		return c.done
 	}
 	r := newResult()
 	func() {
@@ -602,10 +605,16 @@ func (c *collector) outcome() *Result {
 // result is what was found so far, in its final order.
 func (c *collector) result() *Result {
 	r := *c.res
+	var beside sync.WaitGroup
+	defer beside.Wait() // after a panic too
+	beside.Go(func() {
+		defer packet.Rescue("the list of conversations", c.pipe.fail)
+		r.Connections, r.ids, r.Briefs = c.keep.list()
+	})
 	var out uint64
 	r.Findings, out = bounded(c.joined())
 	r.Shed += out
-	r.Connections, r.ids, r.Briefs = c.keep.list()
+	beside.Wait()
 	r.overfull = c.keep.full()
 	c.trust.into(&r.Trust)
 	r.finish()

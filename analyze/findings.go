@@ -1,7 +1,6 @@
 package analyze
 
 import (
-	"cmp"
 	"slices"
 
 	"netwhy/analyze/finding"
@@ -64,17 +63,45 @@ type rank struct {
 }
 
 // ranked sorts n things by a key and, where that is the same, by comparing them; equal
-// ones stay in their order.
+// ones stay in their order. Keys are numbers of frames or of conversations: a few
+// rounds of dealing them out by some bits each take a tenth of what comparing does.
 func ranked(n int, key func(i int) uint64, compare func(a, b int) int) []rank {
-	order := make([]rank, n)
+	const bits, piles = 11, 1 << 11
+	order, other := make([]rank, n), make([]rank, n)
+	var differ uint64
 	for i := range order {
 		order[i] = rank{key(i), uint32(i)}
+		differ |= order[i].key ^ order[0].key
 	}
-	slices.SortFunc(order, func(a, b rank) int {
-		if c := cmp.Compare(a.key, b.key); c != 0 { // nearly always
-			return c
+	var ends [piles]uint32
+	for shift := 0; differ>>shift != 0; shift += bits {
+		if differ>>shift%piles == 0 {
+			continue
 		}
-		return cmp.Or(compare(int(a.at), int(b.at)), cmp.Compare(a.at, b.at))
-	})
+		clear(ends[:])
+		for i := range order {
+			ends[order[i].key>>shift%piles]++
+		}
+		sum := uint32(0)
+		for i, n := range ends {
+			ends[i] = sum
+			sum += n
+		}
+		for i := range order {
+			at := &ends[order[i].key>>shift%piles]
+			other[*at] = order[i]
+			*at++
+		}
+		order, other = other, order
+	}
+	for from, i := 0, 1; i <= n; i++ {
+		if i < n && order[i].key == order[from].key {
+			continue
+		}
+		if i > from+1 {
+			slices.SortStableFunc(order[from:i], func(a, b rank) int { return compare(int(a.at), int(b.at)) })
+		}
+		from = i
+	}
 	return order
 }

@@ -34,6 +34,7 @@ const maxBriefs = MaxFindings
 type weighed struct {
 	score, bytes uint64
 	seq          uint64
+	key          uint64 // of the conversation
 	at           uint32 // place in the slab
 	rank         uint8  // 0: without findings; else the gravest one's severity, from 1
 }
@@ -73,7 +74,7 @@ func (a *weighed) less(b *weighed) bool {
 
 func (k *keeper) add(s *conn.Summary, of said) {
 	k.seq++
-	w := weighed{score: uint64(max(s.Score, 0)), bytes: s.Client.WireBytes + s.Server.WireBytes, seq: k.seq, at: uint32(len(k.rest))}
+	w := weighed{score: uint64(max(s.Score, 0)), bytes: s.Client.WireBytes + s.Server.WireBytes, seq: k.seq, key: s.ID.Key(), at: uint32(len(k.rest))}
 	if of.findings > 0 { // rules will ask for it
 		w.rank = uint8(of.gravest) + 1
 		if k.live {
@@ -131,14 +132,14 @@ func (k *keeper) full() bool { return k.seq > uint64(len(k.rest)) }
 // conversations, and each costs a hash.
 func (k *keeper) list() (all []*conn.Summary, ids []uint64, brief []conn.Brief) {
 	same := func(_, _ int) int { return 0 }
-	order := ranked(len(k.rest), func(i int) uint64 { return k.at(uint32(i)).ID.Key() }, same)
+	order := ranked(len(k.rest), func(i int) uint64 { return k.rest[i].key }, same)
 	all, ids = make([]*conn.Summary, len(order)), make([]uint64, len(order))
 	var own []conn.Summary
 	if k.live { // the places will be taken by others
 		own = make([]conn.Summary, len(all))
 	}
 	for i, r := range order {
-		s := k.at(r.at)
+		s := k.at(k.rest[r.at].at)
 		if s.CommunityID == "" {
 			s.CommunityID = flow.CommunityID(s.ID.Proto, s.Client.Addr, s.Server.Addr)
 		}

@@ -1,7 +1,11 @@
 package analyze
 
 import (
+	"cmp"
+	"math"
+	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"testing"
 
 	"netwhy/analyze/conn"
@@ -49,6 +53,28 @@ func TestKeeperKeepsTheGravest(t *testing.T) {
 		b, ok := r.Forgotten(flow.ID{Proto: flow.TCP, Stream: x.stream})
 		if ok != x.forgotten || b.Server.IsValid() != x.brief || x.brief && (b.Packets != 5 || b.App != "http") {
 			t.Errorf("%d: forgotten %t, in short %+v", x.stream, ok, b)
+		}
+	}
+}
+
+// TestRankedFar: keys of any size are in the order that comparing them gives.
+func TestRankedFar(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, most := range []uint64{0, 5, 1 << 11, 1 << 21, 1 << 37, math.MaxUint64} {
+		keys := make([]uint64, 500)
+		for i := range keys {
+			keys[i] = r.Uint64() & most
+		}
+		want := make([]uint32, len(keys))
+		for i := range want {
+			want[i] = uint32(i)
+		}
+		slices.SortStableFunc(want, func(a, b uint32) int { return cmp.Compare(keys[a], keys[b]) })
+		for i, x := range ranked(len(keys), func(i int) uint64 { return keys[i] }, func(_, _ int) int { return 0 }) {
+			if x.at != want[i] || x.key != keys[want[i]] {
+				t.Fatalf("up to %d, place %d: %d, want %d", most, i, x.at, want[i])
+			}
 		}
 	}
 }
