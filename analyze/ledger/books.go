@@ -128,7 +128,7 @@ func (t *talk) firstWords(r *record) {
 	}
 	r.askedLen = 0
 	v := tcp.View{
-		New: s.Len, InFlight: s.Len, Window: uint32(r.askedWin), PeerWindow: 0,
+		New: s.Len, InFlight: s.Len, Window: uint32(r.askedWin),
 		ScaleKnown: r.scale[0] >= 0 && r.scale[1] >= 0, Established: true, ClientKnown: true, State: conn.EndOpen,
 	}
 	if v.ScaleKnown {

@@ -6,16 +6,17 @@ import (
 	"netwhy/analyze/conn"
 )
 
-// Segment judges the next segment of a connection, hands on the bytes that are
-// now in order, and fills v. v and s are not kept.
-func (t *Tracker) Segment(r Ref, s *Segment, v *View) Marks {
-	c := t.conns.at(r)
-	f, b := &c.half[s.Dir&1], &c.half[s.Dir&1^1]
-	*v = View{}
-	c.frame = s.Frame
-	if t.expected(c, f, b, s, v) {
-		return 0
-	}
+// any takes any segment: the long way.
+func (t *Tracker) any(c *connection, f, b *half, s *Segment, v *View) Marks {
+	m := t.judged(c, f, b, s, v)
+	c.view(f, b, v)
+	c.ending(v)
+	c.weigh()
+	return m
+}
+
+// judged judges s and learns from it.
+func (t *Tracker) judged(c *connection, f, b *half, s *Segment, v *View) Marks {
 	c.begin(f, b, s)
 	if s.Header == HeaderLong {
 		c.flags &^= reusedPorts
@@ -23,7 +24,6 @@ func (t *Tracker) Segment(r Ref, s *Segment, v *View) Marks {
 		if s.Flags&FlagSYN != 0 {
 			f.isn = s.Seq
 		}
-		c.view(f, b, 0, v)
 		return s.reset()
 	}
 	m := c.judge(f, b, s)
@@ -33,7 +33,6 @@ func (t *Tracker) Segment(r Ref, s *Segment, v *View) Marks {
 		t.accept(c, s, v)
 		c.progress(s)
 	}
-	c.view(f, b, m, v)
 	if s.Header != HeaderWhole {
 		return s.reset()
 	}
@@ -59,7 +58,11 @@ func (t *Tracker) Reused(r Ref, s *Segment) bool {
 
 // Quoted takes a segment that an ICMP error quotes: Wireshark measures the
 // handshake by it too.
-func (t *Tracker) Quoted(r Ref, s *Segment) { t.conns.at(r).clock(s) }
+func (t *Tracker) Quoted(r Ref, s *Segment) {
+	c := t.conns.at(r)
+	c.clock(s)
+	c.weigh()
+}
 
 // begin notes where the sequence numbers of both directions start: at a SYN, or
 // one before the first number that is seen or acknowledged.
@@ -133,7 +136,7 @@ func (t *Tracker) learn(f, b *half, s *Segment, m Marks, v *View) {
 		f.dups = 0
 		f.flags &^= overAcked
 	}
-	if s.Flags&FlagACK != 0 {
+	if s.Flags&(FlagACK|FlagRST) == FlagACK { // the number of a reset may be anything (RFC 9293, 3.5.2)
 		t.acknowledge(b, s, v)
 	}
 	f.window, f.acked, f.ackedAt = s.Window, s.Ack, s.Time
@@ -146,17 +149,17 @@ func (t *Tracker) learn(f, b *half, s *Segment, m Marks, v *View) {
 	f.flags |= hasWindow
 	if size > 0 {
 		f.out = min(f.out, listBound) + 1
-		t.remember(f, s, end, m)
+		if m.Has(Again | OutOfOrder | KeepAlive) {
+			t.sentAgain(f, s)
+		} else {
+			t.remember(f, s, end)
+		}
 	}
 }
 
-// acknowledge takes the acknowledgement number: what it covers of the other
-// direction is forgotten, and the youngest segment of that gives a round trip,
-// unless one of them was sent again or waited for one that was (Karn's rule).
+// acknowledge takes the acknowledgement number: what it covers of the other direction is
+// forgotten.
 func (t *Tracker) acknowledge(b *half, s *Segment, v *View) {
-	if s.Flags&FlagRST != 0 {
-		return // its number may be anything (RFC 9293, 3.5.2)
-	}
 	if b.flags&hasLimit == 0 || before(b.limit, s.Ack) {
 		if b.flags&hasLimit != 0 {
 			v.Acked = s.Ack - b.limit
@@ -164,43 +167,57 @@ func (t *Tracker) acknowledge(b *half, s *Segment, v *View) {
 		b.limit = s.Ack
 		b.flags |= hasLimit
 	}
-	again := uint32(0)
-	for i := b.head; i != 0; {
-		n := t.nodes.at(i)
-		if before(s.Ack, n.end) {
-			break
-		}
-		again |= n.block
-		v.RTT, v.RTTFrame = s.Time-n.time, n.frame
-		b.head = n.next
-		t.nodes.put(i)
-		b.kept--
-		b.out = max(b.out, 1) - 1
-		i = b.head
-	}
-	if again&nodeAgain != 0 || v.RTT <= 0 { // 0 or less: time went back
-		v.RTT, v.RTTFrame = 0, 0
-	}
-	if b.head == 0 {
-		b.tail = 0
+	if b.head != 0 {
+		t.covered(b, s, v)
 	}
 	if s.Ack == b.next {
 		b.out = 0
 	}
 }
 
-// remember keeps a segment until it is acknowledged.
-func (t *Tracker) remember(f *half, s *Segment, end uint32, m Marks) {
-	if m.Has(Again | OutOfOrder | KeepAlive) {
-		for i := f.head; i != 0; {
-			n := t.nodes.at(i)
-			if before(s.Seq, n.end) {
-				n.block |= nodeAgain
-			}
-			i = n.next
+// covered forgets the segments that an acknowledgement covers. The youngest of them gives
+// a round trip, unless one was sent again (Karn's rule) or time went back.
+func (t *Tracker) covered(b *half, s *Segment, v *View) {
+	var last *node
+	i, again, count := b.head, uint32(0), uint16(0)
+	for i != 0 {
+		n := t.nodes.at(i)
+		if before(s.Ack, n.end) {
+			break
 		}
+		last = n
+		again |= n.block
+		count++
+		i = n.next
+	}
+	if last == nil {
 		return
 	}
+	if rtt := s.Time - last.time; rtt > 0 && again&nodeAgain == 0 {
+		v.RTT, v.RTTFrame = rtt, last.frame
+	}
+	t.nodes.putAll(b.head, last, int(count))
+	b.kept -= count
+	b.out = max(b.out, count) - count
+	if b.head = i; i == 0 {
+		b.tail = 0
+	}
+}
+
+// sentAgain notes a segment that was sent again, or late: what was sent before its end is
+// no measure any more.
+func (t *Tracker) sentAgain(f *half, s *Segment) {
+	for i := f.head; i != 0; {
+		n := t.nodes.at(i)
+		if before(s.Seq, n.end) {
+			n.block |= nodeAgain
+		}
+		i = n.next
+	}
+}
+
+// remember keeps a segment until it is acknowledged.
+func (t *Tracker) remember(f *half, s *Segment, end uint32) {
 	if int(f.kept) >= t.limit.Segments {
 		return
 	}
@@ -208,7 +225,7 @@ func (t *Tracker) remember(f *half, s *Segment, end uint32, m Marks) {
 	if i == 0 {
 		return
 	}
-	*n = node{time: s.Time, frame: s.Frame, seq: s.Seq, end: end}
+	n.time, n.frame, n.end, n.next, n.block = s.Time, s.Frame, end, 0, 0
 	f.kept++
 	if f.tail == 0 {
 		f.head = i
@@ -228,37 +245,32 @@ func (t *Tracker) forget(f *half) {
 	f.head, f.tail, f.kept = 0, 0, 0
 }
 
-// view tells how the connection stands.
-func (c *connection) view(f, b *half, m Marks, v *View) {
+// view tells how a connection stands of which nothing has ended.
+func (c *connection) view(f, b *half, v *View) {
 	v.Window = f.scaled()
-	v.PeerWindow = b.scaled()
-	v.ScaleKnown = f.scale != unknownScale && b.scale != unknownScale
+	v.ScaleKnown = (f.scale|b.scale)&unknownScale == 0
 	v.Established = c.flags&(established|midStream) != 0
 	v.MidStream = c.flags&midStream != 0
 	v.ClientKnown = c.flags&(sawSYN|sawSYNACK) != 0
 	if f.flags&hasLimit != 0 && before(f.limit, f.next) {
 		v.InFlight = f.next - f.limit
 	}
-	if !m.Has(DuplicateAck) {
-		v.DupAcks = 0
-	}
-	switch {
-	case c.flags&refused != 0:
-		v.State, v.Done = conn.EndRefused, true
-	case c.flags&sawReset != 0:
-		v.State, v.Done = conn.EndReset, true
-	case f.flags&b.flags&hasFIN != 0:
-		v.State = conn.EndFin
-		v.Done = f.finished() && b.finished()
-	case (f.flags|b.flags)&hasFIN != 0:
-		v.State = conn.EndHalf
-	default:
-		v.State = conn.EndOpen
-	}
 }
 
-// finished tells that all up to the FIN was handed on.
-func (f *half) finished() bool { return f.flags&hasFIN != 0 && f.pos+1 == f.fin }
+// ending tells what has ended.
+func (c *connection) ending(v *View) {
+	a, b := &c.half[0], &c.half[1]
+	switch {
+	case c.flags&refused != 0:
+		v.State = conn.EndRefused
+	case c.flags&sawReset != 0:
+		v.State = conn.EndReset
+	case a.flags&b.flags&hasFIN != 0:
+		v.State = conn.EndFin
+	case (a.flags|b.flags)&hasFIN != 0:
+		v.State = conn.EndHalf
+	}
+}
 
 // progress follows handshake and end.
 func (c *connection) progress(s *Segment) {
@@ -288,11 +300,14 @@ func (c *connection) progress(s *Segment) {
 func (c *connection) clock(s *Segment) {
 	switch s.Flags & (FlagSYN | FlagACK) {
 	case FlagSYN:
-		c.opened = s.Time
-		c.flags |= timed
+		if c.flags&measured == 0 {
+			c.irtt = s.Time
+			c.flags |= timed
+		}
 	case FlagACK:
-		if c.flags&timed != 0 && c.irtt == 0 {
-			c.irtt = s.Time - c.opened
+		if c.flags&(timed|measured) == timed && s.Time != c.irtt {
+			c.irtt = s.Time - c.irtt
+			c.flags |= measured
 		}
 	}
 }

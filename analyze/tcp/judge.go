@@ -68,7 +68,7 @@ func (c *connection) judge(f, b *half, s *Segment) Marks {
 // again tells the kinds of a segment below the highest one apart.
 func (c *connection) again(f, b *half, s *Segment, end uint32) Marks {
 	window := int64(reorderWindow)
-	if c.irtt != 0 {
+	if c.flags&measured != 0 {
 		window = c.irtt
 	}
 	switch {

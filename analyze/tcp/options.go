@@ -8,9 +8,10 @@ const (
 )
 
 const (
-	maxScale     = 14 // RFC 7323, 2.3
-	unknownScale = -1 // no SYN was captured
-	noScale      = -2 // the SYN did not ask for it
+	maxScale     = 14     // RFC 7323, 2.3
+	scaleBits    = 15     // what is a scale: 0 in those that follow
+	unknownScale = 1 << 4 // no SYN was captured
+	noScale      = 2 << 4 // the SYN did not ask for it
 )
 
 // handshake reads a SYN's options. Windows are scaled only where both SYNs ask
@@ -44,7 +45,7 @@ func (f *half) offer(s *Segment) {
 			return
 		}
 		if o[0] == optScale && o[1] == 3 {
-			f.scale = int8(min(o[2], maxScale))
+			f.scale = min(o[2], maxScale)
 		}
 		o = o[o[1]:]
 	}
@@ -55,5 +56,5 @@ func (f *half) scaled() uint32 {
 	if f.flags&plainWindow != 0 {
 		return uint32(f.window)
 	}
-	return uint32(f.window) << max(f.scale, 0)
+	return uint32(f.window) << (f.scale & scaleBits)
 }

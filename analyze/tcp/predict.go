@@ -1,58 +1,79 @@
 package tcp
 
+import "netwhy/analyze/flow"
+
 // Flags of connection and directions that a segment as expected must not meet, and those
 // that it must.
 const (
 	oddConn  = reusedPorts | sawReset | refused
 	oddHalf  = hasFIN | plainWindow | lastKeepAlive | lastProbe | overAcked
-	needHalf = hasISN | seen | hasWindow | hasPos
+	needHalf = hasISN | seen | hasWindow | hasPos | hasLimit
 )
 
-// expected handles the segment that nearly every one is: the next in order of a
-// connection that stands, with data or a new acknowledgement of what was sent, of which
-// Wireshark has nothing to say. It reports whether s was one; if not, nothing was changed.
-// What it does is what the long way does, whose questions all have their answer here (Van
-// Jacobson's header prediction; RFC 1323, 4.2.4).
-func (t *Tracker) expected(c *connection, f, b *half, s *Segment, v *View) bool {
+// weigh tells of a connection, after a segment that took the long way, whether it is calm:
+// it stands, no measure of its beginning is open, and in both directions all that was sent
+// was handed on and may be acknowledged. Segments as expected leave it so.
+func (c *connection) weigh() {
+	a, b := &c.half[0], &c.half[1]
+	c.flags &^= calm
 	switch {
-	case s.Flags&(FlagSYN|FlagFIN|FlagRST|FlagACK) != FlagACK || s.Header != HeaderWhole,
-		len(s.Options) > 0 && !s.Stamped,
-		c.flags&oddConn != 0 || c.flags&(established|midStream) == 0,
-		c.flags&(established|sawSYNACK) == sawSYNACK || c.flags&timed != 0 && c.irtt == 0, // the handshake ends here
-		(f.flags|b.flags)&oddHalf != 0 || f.flags&b.flags&needHalf != needHalf,
-		s.Seq != f.next || f.edge != f.next || f.next == 0,
-		b.edge != b.next || b.edge == 0 || before(b.edge, s.Ack),
-		s.Window == 0 || b.window == 0,
-		f.wait != 0 || before(b.pos, s.Ack):
-		return false
+	case c.flags&oddConn != 0 || c.flags&(established|midStream) == 0,
+		c.flags&(established|sawSYNACK) == sawSYNACK || c.flags&(timed|measured) == timed, // the handshake ends here
+		(a.flags|b.flags)&oddHalf != 0 || a.flags&b.flags&needHalf != needHalf,
+		!a.even() || !b.even():
+	default:
+		c.flags |= calm
 	}
+}
+
+// even tells that a direction has no hole, and that its window is open.
+func (f *half) even() bool {
+	return f.next != 0 && f.edge == f.next && f.pos == f.next && f.wait == 0 && f.window != 0
+}
+
+// Segment judges the next segment of a connection, hands on the bytes that are
+// now in order, and fills v. v and s are not kept.
+//
+// Here stands the short way, of the segment that nearly every one is: the next in order of
+// a calm connection, with data or a new acknowledgement of what was sent, of which Wireshark
+// has nothing to say. What it does is what the long way does, whose questions all have
+// their answer here (Van Jacobson's header prediction; RFC 1323, 4.2.4).
+func (t *Tracker) Segment(r Ref, s *Segment, v *View) Marks {
+	c := t.conns.at(r)
+	f, b := &c.half[0], &c.half[1]
+	if s.Dir != flow.ToServer {
+		f, b = b, f
+	}
+	*v = View{}
+	c.frame = s.Frame
 	end := s.Seq + s.Len
-	if s.Len == 0 {
-		if s.Ack == f.acked {
-			return false // says something of the window, or that something is missing
+	switch {
+	case c.flags&calm == 0, s.Seq != f.next, before(b.next, s.Ack), s.Window == 0, s.Header != HeaderWhole,
+		s.Flags&(FlagSYN|FlagFIN|FlagRST|FlagACK) != FlagACK, len(s.Options) > 0 && !s.Stamped:
+		return t.any(c, f, b, s, v)
+	case s.Len == 0:
+		if s.Ack == f.acked { // says something of the window, or that something is missing
+			return t.any(c, f, b, s, v)
 		}
-	} else if f.pos != s.Seq || b.acked != 0 && !after(end, b.acked) || b.scale != unknownScale && end == b.acked+b.scaled() {
-		return false
+	case end == 0, !after(end, b.acked) && b.acked != 0, end == b.acked+b.scaled() && b.scale != unknownScale:
+		return t.any(c, f, b, s, v)
 	}
 	s.Marks = 0
-	if s.Len > 0 {
-		f.next, f.nextAt, f.edge = end, s.Time, end
-	}
 	if s.Ack != f.acked {
-		f.dups = 0
+		f.acked, f.dups = s.Ack, 0
 	}
+	f.window, f.ackedAt = s.Window, s.Time
 	t.acknowledge(b, s, v)
-	f.window, f.acked, f.ackedAt = s.Window, s.Ack, s.Time
 	if s.Len > 0 {
-		f.out = min(f.out, listBound) + 1
-		t.remember(f, s, end, 0)
+		f.next, f.edge, f.pos, f.nextAt = end, end, end, s.Time
 		f.flags |= delivered
-		f.pos = end
+		f.out = min(f.out, listBound) + 1
+		t.remember(f, s, end)
 		v.New = s.Len
 		if f.flags&unwanted == 0 {
 			t.hand(c, s, 0, s.Len)
 		}
 	}
-	c.view(f, b, 0, v)
-	return true
+	c.view(f, b, v)
+	return 0
 }

@@ -86,7 +86,7 @@ func (s *connSlab) put(r Ref) {
 type node struct {
 	time  int64
 	frame uint64
-	seq   uint32
+	seq   uint32 // of a range
 	end   uint32 // sequence number after its last byte; SYN and FIN count one
 	next  uint32 // node; 0: last
 	block uint32 // of its bytes; 0: none kept. In the list of segments: nodeAgain
@@ -109,17 +109,24 @@ func (s *nodeSlab) at(i uint32) *node {
 	return &s.pages[i/nodePage][i%nodePage]
 }
 
-// get returns 0 when the bound is reached.
+// get returns a node that is still to be filled in, or 0 when the bound is reached.
 func (s *nodeSlab) get() (uint32, *node) {
-	if s.used >= s.most {
-		return 0, nil
+	i := s.free
+	if i == 0 {
+		if i = s.fresh(); i == 0 {
+			return 0, nil
+		}
 	}
 	s.used++
-	if i := s.free; i != 0 {
-		n := s.at(i)
-		s.free = n.next
-		n.next, n.block = 0, 0
-		return i, n
+	n := s.at(i)
+	s.free = n.next
+	return i, n
+}
+
+// fresh returns a node that was never used, or 0.
+func (s *nodeSlab) fresh() uint32 {
+	if s.used >= s.most {
+		return 0
 	}
 	if s.next == 0 {
 		s.next = 1
@@ -129,15 +136,17 @@ func (s *nodeSlab) get() (uint32, *node) {
 	}
 	i := s.next
 	s.next++
-	n := s.at(i)
-	*n = node{}
-	return i, n
+	s.at(i).next = 0 // memory that is read before it is written is had from the system twice
+	return i
 }
 
-func (s *nodeSlab) put(i uint32) {
-	s.used--
-	s.at(i).next = s.free
-	s.free = i
+func (s *nodeSlab) put(i uint32) { s.putAll(i, s.at(i), 1) }
+
+// putAll takes a list of n nodes back.
+func (s *nodeSlab) putAll(first uint32, last *node, n int) {
+	s.used -= n
+	last.next = s.free
+	s.free = first
 }
 
 // block holds the bytes of one node.

@@ -2,13 +2,12 @@ package tcp
 
 // connection is all that is kept of one: plain numbers, in the slab.
 type connection struct {
-	conv   uint32 // in the free list: the next free one
-	flags  uint32
-	frame  uint64 // of the last segment
-	opened int64  // time of the last SYN, ns
-	irtt   int64  // SYN to the first segment after the handshake, ns
-	held   uint32 // ranges that wait beyond a hole
-	half   [2]half
+	conv  uint32 // in the free list: the next free one
+	flags uint16
+	held  uint16 // ranges that wait beyond a hole
+	frame uint64 // of the last segment
+	irtt  int64  // if measured: SYN to the first segment after the handshake, ns; else time of the last SYN
+	half  [2]half
 }
 
 // Flags of a connection.
@@ -20,7 +19,9 @@ const (
 	established
 	refused
 	midStream
-	timed // opened is set
+	timed    // a SYN was seen
+	measured // irtt is what its name says
+	calm     // expected may judge
 )
 
 // half is what is known of one direction. As in Wireshark, a sequence or
@@ -44,7 +45,7 @@ type half struct { // in the order that leaves no room between
 	out     uint16 // segments sent and not acknowledged, about
 	kept    uint16 // of those, the remembered ones
 	flags   uint16
-	scale   int8 // of the window; -1 unknown
+	scale   uint8 // of the window, or unknownScale or noScale
 }
 
 // Flags of a direction.

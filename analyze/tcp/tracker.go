@@ -49,7 +49,7 @@ func (l Limits) orDefault() Limits {
 		return d
 	}
 	return Limits{
-		Connection: pick(l.Connection, defaultConnection), Total: pick(l.Total, defaultTotal),
+		Connection: min(pick(l.Connection, defaultConnection), math.MaxUint16*blockSize), Total: pick(l.Total, defaultTotal),
 		Segments: min(pick(l.Segments, defaultSegments), math.MaxUint16), Nodes: pick(l.Nodes, defaultNodes),
 	}
 }

@@ -9,7 +9,6 @@ type View struct {
 	Acked       uint32   // bytes of the other direction newly acknowledged by this segment
 	InFlight    uint32   // bytes of this segment's direction sent and not yet acknowledged
 	Window      uint32   // scaled window this segment announces, bytes
-	PeerWindow  uint32   // scaled window that limits this segment's sender, bytes
 	ScaleKnown  bool     // both SYNs were seen, so that windows are exact
 	Established bool     // handshake complete, or taken for granted mid-stream
 	MidStream   bool     // no SYN was captured
@@ -20,8 +19,5 @@ type View struct {
 	RTTFrame    uint64   // frame of the segment that the sample is of
 	Missing     uint32   // LostSegment: bytes of the gap
 	DupAcks     uint32   // DuplicateAck: how many in a row
-	State       conn.End // how it stands: EndOpen, EndHalf, EndFin, EndReset, EndRefused
-	// Done tells that nothing more is expected: reset, or both sides closed and
-	// all bytes up to both FINs were handed on or given up.
-	Done bool
+	State       conn.End // how it stands: EndHalf, EndFin, EndReset, EndRefused; empty: open
 }
