@@ -12,10 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
 )
 
 //go:embed schema_wire.json
@@ -63,22 +59,13 @@ type Step struct {
 func WireSchema() json.RawMessage { return bytes.TrimSpace(wireSchema) }
 
 // Reader checks answers against the full schema. Safe for concurrent use.
-type Reader struct{ schema *jsonschema.Schema }
+type Reader struct{ schema *schema }
 
-// NewReader compiles the schema.
+// NewReader reads the schema.
 func NewReader() (*Reader, error) {
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(fullSchema))
+	s, err := newSchema(fullSchema)
 	if err != nil {
-		return nil, fmt.Errorf("answer schema: %w", err)
-	}
-	c := jsonschema.NewCompiler()
-	const name = "answer.json"
-	if err := c.AddResource(name, doc); err != nil {
-		return nil, fmt.Errorf("answer schema: %w", err)
-	}
-	s, err := c.Compile(name)
-	if err != nil {
-		return nil, fmt.Errorf("answer schema: %w", err)
+		return nil, err
 	}
 	return &Reader{schema: s}, nil
 }
@@ -91,12 +78,13 @@ func (r *Reader) Parse(content string) (*Answer, error) {
 		return nil, fmt.Errorf("the answer is larger than %d bytes", largest)
 	}
 	raw := unfence(content)
-	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(raw))
+	doc, err := decode(raw)
 	if err != nil {
 		return nil, errors.New("the answer is not one JSON object")
 	}
-	if err := r.schema.Validate(doc); err != nil {
-		return nil, errors.New("the answer does not match the schema: " + schemaFault(err))
+	if f := r.schema.fault(doc, ""); f != "" {
+		const longest = 160
+		return nil, errors.New("the answer does not match the schema: " + f[:min(len(f), longest)])
 	}
 	a := new(Answer)
 	if err := json.Unmarshal([]byte(raw), a); err != nil {
@@ -115,21 +103,4 @@ func unfence(s string) string {
 		s = s[:i+1]
 	}
 	return s
-}
-
-// schemaFault names the first place that is wrong.
-func schemaFault(err error) string {
-	v, ok := errors.AsType[*jsonschema.ValidationError](err)
-	if !ok {
-		return "unknown fault"
-	}
-	for len(v.Causes) > 0 {
-		v = v.Causes[0]
-	}
-	const longest = 160
-	text := "at /" + strings.Join(v.InstanceLocation, "/") + ": " + v.ErrorKind.LocalizedString(message.NewPrinter(language.English))
-	if strings.Contains(text, "additional propert") {
-		text = "at /" + strings.Join(v.InstanceLocation, "/") + ": a member that is not in the schema"
-	}
-	return text[:min(len(text), longest)]
 }
