@@ -1,12 +1,11 @@
-//go:build cgo
+//go:build cgo && unix
 
 package capture
 
 /*
-#cgo LDFLAGS: -lpcap
 #include <stdlib.h>
 #include <string.h>
-#include <pcap/pcap.h>
+#include "libpcap.h"
 
 // One call for a batch: a call from Go costs as much as the filter itself.
 static void netwhy_match(const struct bpf_program *program, const u_char *bytes,
@@ -17,21 +16,21 @@ static void netwhy_match(const struct bpf_program *program, const u_char *bytes,
 	for (int i = 0; i < n; i++) {
 		header.caplen = captured[i];
 		header.len = wire[i];
-		match[i] = pcap_offline_filter(program, &header, bytes + offset[i]) != 0;
+		match[i] = netwhy_pcap.offline_filter(program, &header, bytes + offset[i]) != 0;
 	}
 }
 
-static int netwhy_compile(int link, const char *text, struct bpf_program *program, char *fault, size_t room) {
-	pcap_t *p = pcap_open_dead(link, 262144);
+static int netwhy_compile_for(int link, const char *text, struct bpf_program *program, char *fault, size_t room) {
+	pcap_t *p = netwhy_pcap.open_dead(link, 262144);
 	if (p == NULL) {
 		strncpy(fault, "out of memory", room - 1);
 		return -1;
 	}
-	int rc = pcap_compile(p, program, text, 1, PCAP_NETMASK_UNKNOWN);
+	int rc = netwhy_pcap.compile(p, program, text, 1, PCAP_NETMASK_UNKNOWN);
 	if (rc != 0) {
-		strncpy(fault, pcap_geterr(p), room - 1);
+		strncpy(fault, netwhy_pcap.geterr(p), room - 1);
 	}
-	pcap_close(p);
+	netwhy_pcap.close(p);
 	return rc;
 }
 */
@@ -59,6 +58,9 @@ type filter struct {
 // anything is read. Which link types will come is not known yet, and some words
 // have a meaning on some only: it is enough that one of the common ones takes it.
 func newFilter(text string) (*filter, error) {
+	if err := loadLibpcap(); err != nil {
+		return nil, &FilterError{Filter: text, Reason: "libpcap, which compiles filters, cannot be loaded (" + err.Error() + "); " + installLibpcap}
+	}
 	f := &filter{text: text, programs: map[packet.LinkType]*C.struct_bpf_program{}}
 	var first *FilterError
 	for _, link := range [...]packet.LinkType{packet.LinkEthernet, packet.LinkRadiotap, packet.LinkLinuxSLL2, packet.LinkPPP, linkPflog, linkSunATM, linkMTP2} {
@@ -86,7 +88,7 @@ func (f *filter) compile(link packet.LinkType) (*C.struct_bpf_program, *FilterEr
 	defer C.free(unsafe.Pointer(text))
 	p := (*C.struct_bpf_program)(C.calloc(1, C.sizeof_struct_bpf_program))
 	var fault [256]C.char
-	if C.netwhy_compile(C.int(dlt(link)), text, p, &fault[0], C.size_t(len(fault))) != 0 {
+	if C.netwhy_compile_for(C.int(dlt(link)), text, p, &fault[0], C.size_t(len(fault))) != 0 {
 		C.free(unsafe.Pointer(p))
 		return nil, &FilterError{Filter: f.text, Link: link, Reason: C.GoString(&fault[0])}
 	}
@@ -155,7 +157,7 @@ func (f *filter) keep(kept []packet.Frame, b *packet.Batch, frames []packet.Fram
 func (f *filter) close() {
 	for link, p := range f.programs {
 		if p != nil {
-			C.pcap_freecode(p)
+			C.netwhy_freecode(p)
 			C.free(unsafe.Pointer(p))
 		}
 		delete(f.programs, link)

@@ -44,8 +44,9 @@
 // # Why the filter is libpcap's
 //
 // People know tcpdump's language by what tcpdump does with it. Only libpcap is
-// the same in every corner, so the expression is compiled and run by it; without
-// cgo a filter is refused with the reason, and all else works.
+// the same in every corner, so the expression is compiled and run by it. It is
+// loaded when a filter or an interface asks for it; where it is missing, or without
+// cgo, those are refused with the reason, and all else works.
 //
 // # Why merging waits for every file
 //

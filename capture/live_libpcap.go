@@ -5,7 +5,7 @@ package capture
 /*
 #include <stdlib.h>
 #include <string.h>
-#include <pcap/pcap.h>
+#include "libpcap.h"
 
 struct netwhy_frame {
 	int64_t  time; // ns
@@ -51,7 +51,7 @@ static void netwhy_keep(u_char *user, const struct pcap_pkthdr *h, const u_char 
 		x.offset = 0;
 		q->spill_frame = x;
 		q->spilled = 1;
-		pcap_breakloop(q->p);
+		netwhy_pcap.breakloop(q->p);
 		return;
 	}
 	memcpy(f->buf + f->used, data, h->caplen);
@@ -91,7 +91,7 @@ static int netwhy_take(struct netwhy_port *port, u_char *buf, size_t *used, size
 		f.frames[f.n++] = x;
 		port->spilled = 0;
 	}
-	int rc = pcap_dispatch(port->p, max - f.n > 0 ? max - f.n : 1, netwhy_keep, (u_char *)&f);
+	int rc = netwhy_pcap.dispatch(port->p, max - f.n > 0 ? max - f.n : 1, netwhy_keep, (u_char *)&f);
 	if (rc == PCAP_ERROR_BREAK) {
 		rc = f.n;
 	}
@@ -110,7 +110,7 @@ static int netwhy_shed(struct netwhy_port *port, int max, uint64_t *frames, uint
 		f.bytes = port->spill_frame.wire;
 		port->spilled = 0;
 	}
-	int rc = pcap_dispatch(port->p, max, netwhy_drop, (u_char *)&f);
+	int rc = netwhy_pcap.dispatch(port->p, max, netwhy_drop, (u_char *)&f);
 	*frames = (uint64_t)f.n;
 	*bytes = f.bytes;
 	return rc;
@@ -147,54 +147,60 @@ type port struct {
 
 // openPort opens an interface for reading.
 func openPort(name string, opt *LiveOptions) (*port, error) {
+	if err := loadLibpcap(); err != nil {
+		return nil, &OpenError{
+			Name: name, Reason: "libpcap, which reads interfaces, cannot be loaded (" + err.Error() + ")",
+			Remedy: installLibpcap, Err: err,
+		}
+	}
 	var fault [C.PCAP_ERRBUF_SIZE]C.char
 	device := C.CString(name)
 	defer C.free(unsafe.Pointer(device))
-	p := C.pcap_create(device, &fault[0])
+	p := C.netwhy_create(device, &fault[0])
 	if p == nil {
 		return nil, &OpenError{Name: name, Reason: C.GoString(&fault[0])}
 	}
 	fail := func(err error) (*port, error) {
-		C.pcap_close(p)
+		C.netwhy_close(p)
 		return nil, err
 	}
-	C.pcap_set_snaplen(p, C.int(opt.SnapLen))
-	C.pcap_set_timeout(p, blockWait)
-	C.pcap_set_buffer_size(p, C.int(opt.Buffer))
-	C.pcap_set_tstamp_precision(p, C.PCAP_TSTAMP_PRECISION_NANO)
+	C.netwhy_set_snaplen(p, C.int(opt.SnapLen))
+	C.netwhy_set_timeout(p, blockWait)
+	C.netwhy_set_buffer_size(p, C.int(opt.Buffer))
+	C.netwhy_set_tstamp_precision(p, C.PCAP_TSTAMP_PRECISION_NANO)
 	if !opt.NoPromisc && name != AnyInterface {
-		C.pcap_set_promisc(p, 1)
+		C.netwhy_set_promisc(p, 1)
 	}
 	if opt.Monitor {
-		if rc := int(C.pcap_can_set_rfmon(p)); rc == 0 {
+		if rc := int(C.netwhy_can_set_rfmon(p)); rc == 0 {
 			return fail(noMonitor(name))
 		} else if rc < 0 && rc != C.PCAP_ERROR { // PCAP_ERROR: it cannot be told before it is tried
-			return fail(activateError(name, rc, C.GoString(C.pcap_geterr(p)), opt))
+			return fail(activateError(name, rc, C.GoString(C.netwhy_geterr(p)), opt))
 		}
-		C.pcap_set_rfmon(p, 1)
+		C.netwhy_set_rfmon(p, 1)
 	}
 	if opt.Clock != "" {
 		if err := setClock(p, name, opt.Clock); err != nil {
 			return fail(err)
 		}
 	}
-	switch rc := C.pcap_activate(p); {
+	switch rc := C.netwhy_activate(p); {
 	case rc < 0:
-		return fail(activateError(name, int(rc), C.GoString(C.pcap_geterr(p)), opt))
+		return fail(activateError(name, int(rc), C.GoString(C.netwhy_geterr(p)), opt))
 	case rc == C.PCAP_WARNING_TSTAMP_TYPE_NOTSUP:
 		return fail(noClock(name, opt.Clock, clocks(p)))
 	}
-	if C.pcap_datalink(p) == C.DLT_LINUX_SLL {
-		C.pcap_set_datalink(p, C.DLT_LINUX_SLL2) // with the interface's index; an old libpcap stays with SLL
+	if C.netwhy_datalink(p) == C.DLT_LINUX_SLL {
+		C.netwhy_set_datalink(p, C.DLT_LINUX_SLL2) // with the interface's index; an old libpcap stays with SLL
 	}
 	if err := setFilter(p, name, opt.Filter); err != nil {
 		return fail(err)
 	}
-	if C.pcap_setnonblock(p, 1, &fault[0]) != 0 {
+	if C.netwhy_setnonblock(p, 1, &fault[0]) != 0 {
 		return fail(&OpenError{Name: name, Reason: C.GoString(&fault[0])})
 	}
 	out := &port{
-		name: name, link: linkOf(int(C.pcap_datalink(p))), fd: int(C.pcap_get_selectable_fd(p)),
+		name: name, link: linkOf(int(C.netwhy_datalink(p))), fd: int(C.netwhy_get_selectable_fd(p)),
 		c: (*C.struct_netwhy_port)(C.calloc(1, C.sizeof_struct_netwhy_port)), raw: make([]C.struct_netwhy_frame, framesEach),
 		asked: time.Now().UnixNano(),
 	}
@@ -206,8 +212,8 @@ func openPort(name string, opt *LiveOptions) (*port, error) {
 func setClock(p *C.pcap_t, name, clock string) error {
 	text := C.CString(clock)
 	defer C.free(unsafe.Pointer(text))
-	kind := C.pcap_tstamp_type_name_to_val(text)
-	if kind >= 0 && C.pcap_set_tstamp_type(p, kind) == 0 {
+	kind := C.netwhy_tstamp_type_name_to_val(text)
+	if kind >= 0 && C.netwhy_set_tstamp_type(p, kind) == 0 {
 		return nil
 	}
 	return noClock(name, clock, clocks(p))
@@ -223,14 +229,14 @@ func noClock(name, clock string, has []string) error {
 // clocks are libpcap's names of the kinds of time stamp that an interface has.
 func clocks(p *C.pcap_t) []string {
 	var list *C.int
-	n := int(C.pcap_list_tstamp_types(p, &list)) //nolint:gocritic // cgo's rewriting
+	n := int(C.netwhy_list_tstamp_types(p, &list)) //nolint:gocritic // cgo's rewriting
 	if n <= 0 {
 		return []string{"host"}
 	}
-	defer C.pcap_free_tstamp_types(list)
+	defer C.netwhy_free_tstamp_types(list)
 	var names []string
 	for _, kind := range unsafe.Slice(list, n) {
-		names = append(names, C.GoString(C.pcap_tstamp_type_val_to_name(kind)))
+		names = append(names, C.GoString(C.netwhy_tstamp_type_val_to_name(kind)))
 	}
 	return names
 }
@@ -246,12 +252,12 @@ func setFilter(p *C.pcap_t, name, filter string) error {
 	text := C.CString(filter)
 	defer C.free(unsafe.Pointer(text))
 	var program C.struct_bpf_program
-	if C.pcap_compile(p, &program, text, 1, C.PCAP_NETMASK_UNKNOWN) != 0 { //nolint:gocritic // cgo's rewriting
-		return &FilterError{Filter: filter, Link: linkOf(int(C.pcap_datalink(p))), Reason: C.GoString(C.pcap_geterr(p))}
+	if C.netwhy_compile(p, &program, text, 1, C.PCAP_NETMASK_UNKNOWN) != 0 { //nolint:gocritic // cgo's rewriting
+		return &FilterError{Filter: filter, Link: linkOf(int(C.netwhy_datalink(p))), Reason: C.GoString(C.netwhy_geterr(p))}
 	}
-	defer C.pcap_freecode(&program)         //nolint:gocritic // cgo's rewriting
-	if C.pcap_setfilter(p, &program) != 0 { //nolint:gocritic // cgo's rewriting
-		return &OpenError{Name: name, Reason: "the filter could not be set: " + C.GoString(C.pcap_geterr(p))}
+	defer C.netwhy_freecode(&program)         //nolint:gocritic // cgo's rewriting
+	if C.netwhy_setfilter(p, &program) != 0 { //nolint:gocritic // cgo's rewriting
+		return &OpenError{Name: name, Reason: "the filter could not be set: " + C.GoString(C.netwhy_geterr(p))}
 	}
 	return nil
 }
@@ -341,17 +347,17 @@ func (p *port) count(n int) {
 // from before the filter was set never come: they make the number too large.
 func (p *port) due() {
 	var s C.struct_pcap_stat
-	if p.c != nil && C.pcap_stats(p.c.p, &s) == 0 {
+	if p.c != nil && C.netwhy_stats(p.c.p, &s) == 0 {
 		p.owed = int(int32(uint32(s.ps_recv) - uint32(s.ps_drop) - p.taken))
 	}
 }
 
-func (p *port) lastError() error { return errors.New(C.GoString(C.pcap_geterr(p.c.p))) }
+func (p *port) lastError() error { return errors.New(C.GoString(C.netwhy_geterr(p.c.p))) }
 
 // drops returns what was lost since the last call.
 func (p *port) drops() (kernel, nic uint64) {
 	var s C.struct_pcap_stat
-	if p.c == nil || C.pcap_stats(p.c.p, &s) != 0 {
+	if p.c == nil || C.netwhy_stats(p.c.p, &s) != 0 {
 		return 0, 0
 	}
 	k, i := uint32(s.ps_drop), uint32(s.ps_ifdrop)
@@ -367,7 +373,7 @@ func (p *port) close() {
 	if p.c == nil {
 		return
 	}
-	C.pcap_close(p.c.p)
+	C.netwhy_close(p.c.p)
 	C.free(unsafe.Pointer(p.c.spill))
 	C.free(unsafe.Pointer(p.c))
 	p.c = nil
@@ -375,12 +381,15 @@ func (p *port) close() {
 
 // devices asks libpcap what can be captured.
 func devices() ([]Device, error) {
+	if err := loadLibpcap(); err != nil {
+		return nil, fmt.Errorf("list interfaces: libpcap cannot be loaded (%w); %s", err, installLibpcap)
+	}
 	var fault [C.PCAP_ERRBUF_SIZE]C.char
 	var list *C.pcap_if_t
-	if C.pcap_findalldevs(&list, &fault[0]) != 0 { //nolint:gocritic // cgo's rewriting
+	if C.netwhy_findalldevs(&list, &fault[0]) != 0 { //nolint:gocritic // cgo's rewriting
 		return nil, fmt.Errorf("list interfaces: %s", C.GoString(&fault[0]))
 	}
-	defer C.pcap_freealldevs(list)
+	defer C.netwhy_freealldevs(list)
 	var out []Device
 	for d := list; d != nil; d = d.next {
 		x := Device{

@@ -416,6 +416,35 @@ func TestInterfaces(t *testing.T) {
 	}
 }
 
+// TestWithoutLibpcap: where it cannot be loaded, files are read, and what needs it
+// says what to install.
+func TestWithoutLibpcap(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{"libpcap.so.0.8", "libpcap.so.1", "libpcap.so"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"replay", capturePath("slow-server.pcap")}, 0, "slow-server-application"},
+		{[]string{"replay", capturePath("slow-server.pcap"), "-f", "tcp"}, 2, "libpcap, which compiles filters, cannot be loaded"},
+		{[]string{"capture", "-i", "lo"}, 1, "libpcap, which reads interfaces, cannot be loaded"},
+		{[]string{"interfaces"}, 1, "list interfaces: libpcap cannot be loaded"},
+	} {
+		cmd := netwhyCommand(t, tt.args...)
+		cmd.Env = append(cmd.Env, "LD_LIBRARY_PATH="+dir)
+		out, err := cmd.CombinedOutput()
+		if cmd.ProcessState.ExitCode() != tt.code || !strings.Contains(string(out), tt.want) || tt.code > 0 && !strings.Contains(string(out), "install it (Debian") {
+			t.Errorf("%v: %v, want code %d and %q:\n%s", tt.args, err, tt.code, tt.want, out)
+		}
+	}
+}
+
 // TestCaptureWrongUsage is what a user reads who mistypes.
 func TestCaptureWrongUsage(t *testing.T) {
 	n := livetest.Alone(t)
