@@ -1,6 +1,8 @@
 package analyze
 
 import (
+	"encoding/binary"
+
 	"netwhy/analyze/correlate"
 	"netwhy/analyze/decode"
 	"netwhy/analyze/flow"
@@ -20,28 +22,28 @@ func (p *pipeline) deal(w *work, odd *decode.Packet) {
 		w.clear(0) // what stands there is of this batch and of one before
 		p.fail(err)
 	})
-	w.clear(len(w.batch.Frames))
-	t, frames, of := &w.tally, w.batch.Frames, w.of
+	frames, of, lanes := w.batch.Frames, w.of, uint32(len(w.of))
+	w.clear(len(frames))
+	t := &w.tally
 	t.counters = w.batch.Counters
-	if len(frames) > 0 {
-		t.first, t.last, t.latest = frames[0].Time, frames[0].Time, frames[0].Time
-	}
+	t.times(frames)
+	var tcp, udp uint64 // plain frames
+	rate := 0
 	for i := range frames {
 		f := &frames[i]
-		t.add(f)
 		data, d := w.batch.Data(f), dealt{at: uint32(i)}
 		if f.Link == packet.LinkEthernet {
 			var proto uint8
 			if d.hash, proto = decode.Glance(data); d.hash != 0 {
 				if proto == flow.TCP {
-					t.tcp++
+					tcp++
 				} else {
-					t.udp++
+					udp++
 				}
 				if toAll(data) {
-					t.broadcast()
+					rate = t.broadcast(f, rate)
 				}
-				lane := share(d.hash, uint32(len(of)))
+				lane := share(d.hash, lanes)
 				of[lane] = append(of[lane], d)
 				continue
 			}
@@ -54,7 +56,7 @@ func (p *pipeline) deal(w *work, odd *decode.Packet) {
 			t.undecoded++
 		}
 		if odd.L2Kind == decode.L2Ethernet && toAll(data[odd.L2:]) {
-			t.broadcast()
+			rate = t.broadcast(f, rate)
 		}
 		if odd.Broadcast {
 			for lane := range of {
@@ -62,10 +64,14 @@ func (p *pipeline) deal(w *work, odd *decode.Packet) {
 			}
 			continue
 		}
-		lane := owner(odd, uint32(len(of)))
+		lane := owner(odd, lanes)
 		of[lane] = append(of[lane], d)
 	}
-	t.flush(w.batch.Clock)
+	t.protocols[decode.Eth] += tcp + udp
+	t.protocols[decode.IP] += tcp + udp
+	t.protocols[decode.TCP] += tcp
+	t.protocols[decode.UDP] += udp
+	t.latest = max(t.latest, w.batch.Clock)
 }
 
 // clear makes ready to deal out n frames.
@@ -117,7 +123,7 @@ func toGroup(p *decode.Packet) bool {
 }
 
 // toAll reports whether an Ethernet frame is for all: no multicast address begins so.
-func toAll(frame []byte) bool { return frame[0] == 0xff && frame[1] == 0xff }
+func toAll(frame []byte) bool { return binary.LittleEndian.Uint16(frame) == 0xffff }
 
 // tally is what is counted of a batch without any state: by the dealer, once.
 type tally struct {
@@ -132,42 +138,54 @@ type tally struct {
 	protocols   [decode.Protos]uint64
 
 	rates []correlate.Rate // by second
-
-	tcp, udp uint64 // plain frames, not yet among the protocols
 }
 
-// add counts a frame.
-func (t *tally) add(f *packet.Frame) {
-	n := len(t.rates)
-	if n == 0 || uint64(f.Time-t.rates[n-1].Start) >= second { // earlier ones too, by the wrap
-		into := (f.Time%second + second) % second // also before 1970
-		t.rates = append(t.rates, correlate.Rate{First: f.Number, Start: f.Time - into})
-		n++
+// times counts what the headers of the records tell.
+func (t *tally) times(frames []packet.Frame) {
+	if len(frames) == 0 {
+		return
 	}
-	r := &t.rates[n-1]
-	r.Frames++
-	r.Last = f.Number
-	t.packets++
-	t.bytes += uint64(f.WireLen)
-	if f.Time < t.last {
-		t.reversals++
+	t.packets = uint64(len(frames))
+	t.first, t.last = frames[0].Time, frames[len(frames)-1].Time
+	last, latest, bytes := t.first, t.first, uint64(0)
+	begin, start := 0, t.openRate(&frames[0])
+	for i := range frames {
+		f := &frames[i]
+		if uint64(f.Time-start) >= second { // earlier ones too, by the wrap
+			t.closeRate(frames[begin:i])
+			begin, start = i, t.openRate(f)
+		}
+		bytes += uint64(f.WireLen)
+		if f.Time < last {
+			t.reversals++
+		}
+		last, latest = f.Time, max(latest, f.Time)
+		if f.CapLen < f.WireLen {
+			t.snapped++
+		}
 	}
-	t.last = f.Time
-	t.latest = max(t.latest, f.Time)
-	if f.CapLen < f.WireLen {
-		t.snapped++
-	}
+	t.closeRate(frames[begin:])
+	t.bytes, t.latest = bytes, latest
 }
 
-// broadcast notes that the frame that was counted last is for all.
-func (t *tally) broadcast() { t.rates[len(t.rates)-1].Broadcasts++ }
+// openRate begins the second that a frame is in, and tells when that began.
+func (t *tally) openRate(f *packet.Frame) int64 {
+	into := (f.Time%second + second) % second // also before 1970
+	t.rates = append(t.rates, correlate.Rate{First: f.Number, Start: f.Time - into})
+	return f.Time - into
+}
 
-// flush ends the count of a batch; clock is what else is known of the time.
-func (t *tally) flush(clock int64) {
-	plain := t.tcp + t.udp
-	t.protocols[decode.Eth] += plain
-	t.protocols[decode.IP] += plain
-	t.protocols[decode.TCP] += t.tcp
-	t.protocols[decode.UDP] += t.udp
-	t.latest = max(t.latest, clock)
+// closeRate counts the frames of the latest second.
+func (t *tally) closeRate(frames []packet.Frame) {
+	r := &t.rates[len(t.rates)-1]
+	r.Frames, r.Last = uint64(len(frames)), frames[len(frames)-1].Number
+}
+
+// broadcast notes that a frame is for all. rate is the second that the one before was in.
+func (t *tally) broadcast(f *packet.Frame, rate int) int {
+	for rate+1 < len(t.rates) && t.rates[rate+1].First <= f.Number {
+		rate++
+	}
+	t.rates[rate].Broadcasts++
+	return rate
 }
