@@ -25,23 +25,34 @@ func (v Verdict) String() string {
 func sum(b []byte, s uint64) uint64 {
 	le := binary.LittleEndian
 	var a, carry uint64
-	for len(b) >= 32 {
-		a, carry = bits.Add64(a, le.Uint64(b), 0)
-		a, carry = bits.Add64(a, le.Uint64(b[8:]), carry)
-		a, carry = bits.Add64(a, le.Uint64(b[16:]), carry)
-		a, carry = bits.Add64(a, le.Uint64(b[24:]), carry)
-		a, carry = bits.Add64(a, 0, carry)
-		a += carry
-		b = b[32:]
+	for len(b) >= 64 { // as long as one carry goes from word to word, a word costs two instructions
+		x := (*[64]byte)(b)
+		a, carry = bits.Add64(a, le.Uint64(x[0:]), 0)
+		a, carry = bits.Add64(a, le.Uint64(x[8:]), carry)
+		a, carry = bits.Add64(a, le.Uint64(x[16:]), carry)
+		a, carry = bits.Add64(a, le.Uint64(x[24:]), carry)
+		a, carry = bits.Add64(a, le.Uint64(x[32:]), carry)
+		a, carry = bits.Add64(a, le.Uint64(x[40:]), carry)
+		a, carry = bits.Add64(a, le.Uint64(x[48:]), carry)
+		a, carry = bits.Add64(a, le.Uint64(x[56:]), carry)
+		a += carry // all ones and a carry cannot be: the sum of two is less
+		b = b[64:]
 	}
 	for len(b) >= 8 {
 		a, carry = bits.Add64(a, le.Uint64(b), 0)
-		a += carry // all ones and a carry cannot be: the sum of two is less
+		a += carry
 		b = b[8:]
 	}
-	var last [8]byte
-	copy(last[:], b)
-	a, carry = bits.Add64(a, le.Uint64(last[:]), 0)
+	var last, at uint64
+	if len(b) >= 4 {
+		last, at = uint64(le.Uint32(b)), 32
+		b = b[4:]
+	}
+	for _, c := range b { // three at most
+		last |= uint64(c) << at
+		at += 8
+	}
+	a, carry = bits.Add64(a, last, 0)
 	a += carry
 	return s + uint64(bits.ReverseBytes16(folded(a)))
 }
