@@ -36,6 +36,7 @@ type Books struct {
 	none    *rare               // what talks without trouble share; never written to
 	noTally *tally              // likewise
 	blank   *talk               // of connections without one; never written to
+	own     conn.Exchange       // the turn that is being put away
 	emit    func(conv uint32, f finding.Finding)
 	sev     map[finding.Code]finding.Severity
 	latest  int64 // time of the latest packet of any conversation
@@ -46,13 +47,14 @@ type Books struct {
 // replaces the earlier one.
 func New(opt Options, emit func(conv uint32, f finding.Finding)) *Books {
 	b := &Books{
-		records: newSlab[record](recordPage), talks: newSlab[talk](talkPage), queries: newSlab[queries](recordPage),
-		parts: newSlab[conn.Ledger](talkPage), worst: newSlab[conn.Exchange](talkPage),
+		records: newSlab[record](), talks: newSlab[talk](), queries: newSlab[queries](),
+		parts: newSlab[conn.Ledger](), worst: newSlab[conn.Exchange](),
 		emit: emit, sev: map[finding.Code]finding.Severity{}, none: &rare{}, noTally: &tally{},
 	}
 	if opt.Diary {
 		b.diaries = make(map[Ref]*diary)
 	}
+	b.own.Complete = true
 	b.blank = &talk{b: b}
 	b.blank.clear()
 	for _, d := range Defs() {

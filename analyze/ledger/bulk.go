@@ -151,7 +151,9 @@ func (l *load) sample(ns int64, s *tcp.Segment) {
 	if ns > l.peak {
 		l.peak, l.peakIn = ns, at{s.Frame, s.Time}
 	}
-	l.kept.add(l.loaded[:], micros(ns))
+	if l.kept.takes() {
+		l.kept.put(l.loaded[:], micros(ns))
+	}
 }
 
 // acked notes a round trip of data and its pure ACK, with the bytes in flight.
@@ -292,7 +294,9 @@ func (t *talk) overtaken(d flow.Dir, s *tcp.Segment, by int64) {
 	t.hurt()
 	l := &t.bulk.dir[d]
 	t.voice[d].late++
-	l.late.add(l.delays[:], micros(by))
+	if l.late.takes() {
+		l.late.put(l.delays[:], micros(by))
+	}
 	l.lateBy = max(l.lateBy, by)
 	t.prove(OutOfOrder, s)
 }

@@ -251,6 +251,7 @@ func (t *talk) repeated(r *record, s *tcp.Segment, m tcp.Marks, opt *options, se
 		return
 	}
 	t.hurt()
+	r.flags |= flagDoubt
 	l := &t.bulk.dir[d]
 	f.timed.again(seq)
 	if t.sums[d].n > 0 {

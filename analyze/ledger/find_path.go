@@ -52,7 +52,7 @@ func (p *report) highRTT() {
 		median, p95 = trip, trip
 	}
 	trips := int64(y.trips)
-	took := y.path
+	took := y.parts.Part[conn.Path]
 	if r.ready != 0 {
 		trips++
 		took += y.parts.Part[conn.Connect]
@@ -64,7 +64,7 @@ func (p *report) highRTT() {
 	p.say(HighRTT, p.usual(HighRTT), pair(frames...),
 		millis(trip), millis(median), millis(p95), millis(shake),
 		millis(t.half(r, flow.ToServer)), millis(t.half(r, flow.ToClient)), count(trips), seconds(took),
-		seconds(y.thinking), count(sum.Samples), count(t.voice[0].lost+t.voice[1].lost))
+		seconds(y.parts.Part[conn.ServerThink]), count(sum.Samples), count(t.voice[0].lost+t.voice[1].lost))
 }
 
 // grown is a growth of the round trip as one direction's segments measure it.

@@ -41,7 +41,7 @@ func (p *report) slowServer() {
 		seconds(w.think), seconds(y.slowly), seconds(int64(median(y.think[:y.kept.n]))*microsecond),
 		count(y.slow), count(y.n), millis(w.ack), yes(w.ackFrame != 0 && w.ack < w.wait/2), millis(w.rtt),
 		count(w.reqBytes), count(w.respBytes), yes(w.greeting), seconds(w.wait),
-		figure(ratio(float64(y.thinking), float64(y.total))), count(y.polls))
+		figure(ratio(float64(y.parts.Part[conn.ServerThink]), float64(y.parts.Total))), count(y.polls))
 }
 
 func (p *report) noResponse() {
@@ -99,7 +99,7 @@ func (p *report) clientPauses() {
 	life := p.r.stop - p.r.start
 	p.say(ClientPauses, finding.Info, t.proof(ClientPauses),
 		seconds(between.total), seconds(between.longest), seconds(int64(median(between.samples()))*millisecond), count(between.n),
-		figure(spread(between.samples())), figure(ratio(float64(between.total), float64(life))), count(y.n), seconds(y.total),
+		figure(spread(between.samples())), figure(ratio(float64(between.total), float64(life))), count(y.n), seconds(y.parts.Total),
 		figure(ratio(float64(t.reqSum), float64(t.reqs))), yes(t.reqs > 2 && t.reqMin >= t.reqMax/5*4), seconds(t.firstThink))
 }
 

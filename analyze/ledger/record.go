@@ -69,43 +69,32 @@ const (
 	flagCrossed  // the server sent a SYN of its own
 	flagReused   // it began on the ports of an earlier one
 	flagUnscaled // a SYN was cut by the snaplen before its window scale
+	flagDoubt    // something was sent again or acknowledged twice
 )
 
 // side gives the flag of one direction.
 func side(flag uint32, d flow.Dir) uint32 { return flag << (d & 1) }
 
-// Sizes of the slabs' pages, in bits: a short run stays small, a long one never copies.
+// Items of a slab's page: a short run stays small, a long one never copies. One size,
+// known to the compiler, for all of them: an item is found without a bound to look up.
 const (
-	recordPage = 10
-	talkPage   = 5
+	pageBits = 5
+	pageSize = 1 << pageBits
 )
 
 // slab hands out numbered items of one kind and takes them back. Number 0 is
 // never given. What get returns is as it was put back: the user clears it.
 type slab[T any] struct {
-	pages [][]T
+	pages []*[pageSize]T
 	free  []uint32
 	next  uint32
-	bits  uint8    // of the number: the place within the page; not a size, which would divide
-	gone  []uint32 // while emptied: items of each page that were put back
-	last  uint32   // what was asked for last, and will be again; items never move
-	item  *T
+	gone  []uint8 // while emptied: items of each page that were put back
 }
 
-func newSlab[T any](bits uint8) slab[T] { return slab[T]{bits: bits, next: 1} }
+func newSlab[T any]() slab[T] { return slab[T]{next: 1} }
 
-func (s *slab[T]) at(n uint32) *T {
-	if n != s.last {
-		s.last, s.item = n, &s.pages[s.page(n)][n&(s.size()-1)]
-	}
-	return s.item
-}
-
-// page is where a number's item stands.
-func (s *slab[T]) page(n uint32) uint32 { return n >> (s.bits & 31) }
-
-// size is the number of items of a page.
-func (s *slab[T]) size() uint32 { return 1 << (s.bits & 31) }
+// at finds an item. Items never move.
+func (s *slab[T]) at(n uint32) *T { return &s.pages[n>>pageBits][n%pageSize] }
 
 func (s *slab[T]) get() (uint32, *T) {
 	if k := len(s.free); k > 0 {
@@ -113,9 +102,9 @@ func (s *slab[T]) get() (uint32, *T) {
 		s.free = s.free[:k-1]
 		return n, s.at(n)
 	}
-	if int(s.page(s.next)) == len(s.pages) {
-		page := make([]T, s.size())
-		clear(page) // memory that is read before it is written is had from the system twice
+	if int(s.next>>pageBits) == len(s.pages) {
+		page := new([pageSize]T)
+		clear(page[:]) // memory that is read before it is written is had from the system twice
 		s.pages = append(s.pages, page)
 	}
 	n := s.next
@@ -128,20 +117,19 @@ func (s *slab[T]) put(n uint32) {
 		s.free = append(s.free, n)
 		return
 	}
-	p := s.page(n)
-	if s.gone[p]++; s.gone[p] == s.size() {
+	p := n >> pageBits
+	if s.gone[p]++; s.gone[p] == pageSize {
 		s.pages[p] = nil
-		s.last, s.item = 0, nil
 	}
 }
 
 // empty begins to give pages back to the collector when all of their items were put
 // back: there is no get any more.
 func (s *slab[T]) empty() {
-	s.gone = make([]uint32, len(s.pages))
+	s.gone = make([]uint8, len(s.pages))
 	s.gone[0]++ // number 0
-	for n := s.next; int(s.page(n)) < len(s.pages); n++ {
-		s.gone[s.page(n)]++ // never used
+	for n := s.next; int(n>>pageBits) < len(s.pages); n++ {
+		s.gone[n>>pageBits]++ // never used
 	}
 	for _, n := range s.free {
 		s.put(n)

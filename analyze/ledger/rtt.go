@@ -14,7 +14,7 @@ type rtt struct {
 	last     int64
 	change   int64 // sum of the differences of successive samples, ns
 	smooth   int64 // of pure ACKs, 1/8 of each new one (RFC 6298, 2.3)
-	quick    int64 // smallest of pure ACKs
+	quick    int64 // smallest of timestamps; 0: none
 	kept     kept
 	few      [fewSamples]uint32 // µs
 	data     uint64             // frames of the smallest sample: data,
@@ -27,35 +27,25 @@ const (
 	manySamples = 64
 )
 
-// add notes a sample. pure tells that the acknowledgement came alone, so that it
-// did not wait for an answer.
-func (r *rtt) add(many []uint32, ns int64, pure bool) {
-	if ns <= 0 {
-		return
-	}
+// add notes a sample, above 0, and reports whether to keep it: s acknowledged what
+// frame of brought.
+func (r *rtt) add(s *tcp.Segment, ns int64, of uint64) (keep bool) {
 	if r.min == 0 || ns < r.min {
-		r.min = ns
+		r.min, r.data, r.ack, r.ackAt = ns, of, s.Frame, s.Time
 	}
 	r.max = max(r.max, ns)
 	if r.kept.seen > 0 {
 		r.change += max(ns-r.last, r.last-ns)
 	}
 	r.last = ns
-	if pure {
+	if s.Len == 0 { // it did not wait for an answer
 		if r.smooth == 0 {
 			r.smooth = ns
 		} else {
 			r.smooth += (ns - r.smooth) / 8
 		}
-		if r.quick == 0 || ns < r.quick {
-			r.quick = ns
-		}
 	}
-	if many != nil {
-		r.kept.add(many, micros(ns))
-	} else {
-		r.kept.add(r.few[:], micros(ns))
-	}
+	return r.kept.takes()
 }
 
 // samples returns those kept.

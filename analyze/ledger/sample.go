@@ -9,9 +9,9 @@ import (
 // second sample is dropped and from then on every second, fourth ... is taken: what
 // is kept is spread evenly over the connection's life, and no chance is involved.
 type kept struct {
-	seen   uint32
-	stride uint32 // a power of two
-	n      int
+	seen uint32
+	mask uint32 // one less than each how many is taken, a power of two
+	n    int
 }
 
 const microsecond = 1000
@@ -21,22 +21,22 @@ func micros(ns int64) uint32 {
 	return uint32(max(0, min(ns/microsecond, math.MaxUint32)))
 }
 
-// add notes a sample in buf.
-func (k *kept) add(buf []uint32, v uint32) {
-	if k.stride == 0 {
-		k.stride = 1
-	}
+// takes notes that there is a sample and reports whether to put it into the array.
+func (k *kept) takes() bool {
+	i := k.seen
 	k.seen++
-	if (k.seen-1)&(k.stride-1) != 0 {
-		return
-	}
+	return i&k.mask == 0
+}
+
+// put adds the sample that was taken to buf.
+func (k *kept) put(buf []uint32, v uint32) {
 	if k.n == len(buf) {
 		for i := range len(buf) / 2 {
 			buf[i] = buf[2*i]
 		}
 		k.n = len(buf) / 2
-		k.stride *= 2
-		if (k.seen-1)&(k.stride-1) != 0 {
+		k.mask = 2*k.mask + 1
+		if (k.seen-1)&k.mask != 0 {
 			return
 		}
 	}

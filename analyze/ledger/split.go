@@ -27,6 +27,9 @@ const (
 
 // account splits an exchange's time and adds it to a tally.
 func (t *talk) account(r *record, e *conn.Exchange, told, greeting bool) {
+	if told { // the books' own know all
+		t.complete(e)
+	}
 	if e.Protocol == protoTLS {
 		t.tlsAt[1] = max(t.tlsAt[1], e.RespEnd)
 		t.split(r, e, true)
@@ -48,19 +51,14 @@ func (t *talk) account(r *record, e *conn.Exchange, told, greeting bool) {
 		// far as anybody can tell without knowing the protocol.
 		lost -= max(0, l.Part[conn.SenderIdle]-t.pauses.request.total-t.pauses.answer.total)
 	}
-	y.thinking += think
-	y.total += l.Total
 	y.lost += lost
-	y.path += l.Part[conn.Path]
 	if l.Part[conn.Path] > 0 {
 		y.trips++
 	}
-	for p, ns := range l.Part {
-		if ns != 0 { // of most parts there is nothing
-			y.parts.Add(conn.Part(p), ns)
-		}
+	join(&y.parts, l)
+	if y.kept.takes() {
+		y.kept.put(y.think[:], micros(think))
 	}
-	y.kept.add(y.think[:], micros(think))
 	if think >= slowThink && think >= 4*t.roundTrip(r) && e.RespStart != 0 {
 		y.slow++
 		y.slowly += think
@@ -80,6 +78,23 @@ func (t *talk) account(r *record, e *conn.Exchange, told, greeting bool) {
 		}
 	}
 	t.keepWorst(e, y, told, lost)
+}
+
+// join adds a ledger to another. Written out: as a loop it would be half of what an
+// exchange costs.
+func join(to, l *conn.Ledger) {
+	to.Total += l.Total
+	to.Part[conn.DNS] += l.Part[conn.DNS]
+	to.Part[conn.Connect] += l.Part[conn.Connect]
+	to.Part[conn.TLS] += l.Part[conn.TLS]
+	to.Part[conn.ClientThink] += l.Part[conn.ClientThink]
+	to.Part[conn.RequestSend] += l.Part[conn.RequestSend]
+	to.Part[conn.Path] += l.Part[conn.Path]
+	to.Part[conn.ServerThink] += l.Part[conn.ServerThink]
+	to.Part[conn.LossStall] += l.Part[conn.LossStall]
+	to.Part[conn.WindowStall] += l.Part[conn.WindowStall]
+	to.Part[conn.SenderIdle] += l.Part[conn.SenderIdle]
+	to.Part[conn.Transfer] += l.Part[conn.Transfer]
 }
 
 // keepWorst remembers the exchange that lost most.
@@ -147,7 +162,6 @@ func rising(ev *finding.Evidence, frame uint64, at int64) {
 // the round trip that it took off the wait. first tells that connection and
 // handshakes belong to it.
 func (t *talk) split(r *record, e *conn.Exchange, first bool) (rtt int64) {
-	t.complete(e)
 	l := &e.Ledger
 	*l = conn.Ledger{}
 	a := e.ReqStart
@@ -170,6 +184,14 @@ func (t *talk) split(r *record, e *conn.Exchange, first bool) (rtt int64) {
 		l.Add(conn.WindowStall, w[waitWindow])
 		l.Add(conn.TLS, d-a-w[waitLoss]-w[waitWindow])
 		return 0
+	}
+	if len(t.log.list) == 0 { // nobody ever waited: as below, without looking
+		rest := c - b
+		rtt = min(rest, t.pathOf(r, e, rest, 0))
+		l.Part[conn.RequestSend], l.Part[conn.Path] = b-a, rtt
+		l.Part[conn.ServerThink], l.Part[conn.Transfer] = rest-rtt, d-c
+		l.Total += d - a
+		return rtt
 	}
 	t.spread(l, a, b, conn.RequestSend)
 	w := t.log.within(b, c)
@@ -236,7 +258,7 @@ func (t *talk) complete(e *conn.Exchange) {
 	}
 	var p asked
 	if x := &t.turn; x.state != turnNone && x.reqLast == e.ReqLast {
-		p = x.asked()
+		x.remembered(&p)
 	} else {
 		for i := range t.past {
 			if t.past[i].last == e.ReqLast {

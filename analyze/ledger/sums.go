@@ -122,7 +122,7 @@ func (b *Books) Doubtful(ref Ref, d flow.Dir) bool {
 	if r.packets[d] < fewSegments {
 		return true
 	}
-	if r.talk == 0 {
+	if r.flags&flagDoubt == 0 {
 		return false
 	}
 	t := b.talks.at(r.talk)

@@ -19,6 +19,7 @@ func TestDoubtEnds(t *testing.T) {
 		t.Error("doubted without trouble")
 	}
 	k.hurt()
+	r.flags |= flagDoubt
 	for resent := uint32(1); resent <= 2; resent++ {
 		k.voice[0].resent = resent
 		n := uint32(0)

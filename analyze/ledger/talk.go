@@ -134,6 +134,21 @@ func (t *talk) many(d flow.Dir) []uint32 {
 	return t.bulk.dir[d].rtts[:]
 }
 
+// sampled takes a round trip of direction d, which s showed.
+func (t *talk) sampled(d flow.Dir, s *tcp.Segment, ns int64, of uint64) {
+	o := &t.voice[d]
+	if o.rtt.add(s, ns, of) {
+		if t.bulk != nil {
+			o.rtt.kept.put(t.bulk.dir[d].rtts[:], micros(ns))
+		} else {
+			o.rtt.kept.put(o.rtt.few[:], micros(ns))
+		}
+	}
+	if t.bulk != nil && s.Len == 0 {
+		t.bulk.dir[d].acked(ns, s, o.inFlight())
+	}
+}
+
 // segment measures one segment of an established, or once established, connection.
 func (t *talk) segment(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View) {
 	d := s.Dir & 1
@@ -158,7 +173,7 @@ func (t *talk) segment(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View) {
 	}
 	t.carrier(f, s)
 	if s.Flags&tcp.FlagACK != 0 {
-		t.acknowledge(s, m, v, &opt)
+		t.acknowledge(r, s, m, v, &opt)
 	}
 	if s.Flags&tcp.FlagSYN != 0 && r.flags&flagFastOpen != 0 && d == flow.ToClient && o.inFlight() > 0 {
 		r.flags |= flagFastOpenFailed
@@ -239,7 +254,7 @@ const maxMissing = 64
 func (f *voice) numbered() bool { return f.steps >= 4 && f.steps >= 4*f.jumps }
 
 // acknowledge takes what a segment acknowledges of the other direction.
-func (t *talk) acknowledge(s *tcp.Segment, m tcp.Marks, v *tcp.View, opt *options) {
+func (t *talk) acknowledge(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View, opt *options) {
 	d := s.Dir & 1
 	f, o := &t.voice[d], &t.voice[d^1]
 	// Whoever speaks has heard nothing of a death.
@@ -270,19 +285,14 @@ func (t *talk) acknowledge(s *tcp.Segment, m tcp.Marks, v *tcp.View, opt *option
 		took, of = o.timed.acked(s.Ack, s.Time)
 	}
 	if took > 0 && s.Flags&tcp.FlagSYN == 0 {
-		if o.rtt.min == 0 || took < o.rtt.min {
-			o.rtt.data, o.rtt.ack, o.rtt.ackAt = of, s.Frame, s.Time
-		}
-		o.rtt.add(t.many(d^1), took, s.Len == 0)
-		if t.bulk != nil && s.Len == 0 {
-			t.bulk.dir[d^1].acked(took, s, o.inFlight())
-		}
+		t.sampled(d^1, s, took, of)
 	}
 	if opt.blocks > 0 && opt.duplicate(s.Ack) {
 		t.duplicateReported(d^1, opt)
 	}
 	if m.Has(tcp.DuplicateAck) {
 		f.dupAcks++
+		r.flags |= flagDoubt
 		t.prove(DuplicateAck, s)
 		if t.bulk != nil {
 			t.bulk.dir[d^1].dupRun = max(t.bulk.dir[d^1].dupRun, v.DupAcks)
@@ -367,14 +377,9 @@ func (t *talk) roundTrip(r *record) int64 {
 // half is the smallest round trip between the tap and the end that a direction
 // leads to, ns; 0: unknown.
 func (t *talk) half(r *record, d flow.Dir) int64 {
-	known := t.voice[d].rtt.quick
-	if shake := r.half(d); shake > 0 && (known == 0 || shake < known) {
-		known = shake
-	}
-	if m := t.voice[d].rtt.min; m > 0 && (known == 0 || m < known) {
-		known = m
-	}
-	return known
+	x := &t.voice[d].rtt
+	// What is unknown is 0, and one less than that the most there is.
+	return int64(min(uint64(x.min)-1, uint64(x.quick)-1, uint64(r.half(d))-1) + 1) //nolint:gosec // as said
 }
 
 // half is the handshake's part of it; 0: not seen, or distorted by repetition.

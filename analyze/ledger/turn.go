@@ -60,12 +60,9 @@ type asked struct {
 type tally struct {
 	n, failed   uint32
 	slow, polls uint32
-	thinking    int64 // ns of server think
-	slowly      int64 // of the slow ones
-	total       int64
+	slowly      int64 // ns of server think of the slow ones
 	lost        int64 // avoidable parts
 	longest     int64 // avoidable parts of the worst
-	path        int64
 	trips       uint32
 	parts       conn.Ledger
 	think       [8]uint32 // µs
@@ -105,7 +102,9 @@ func (p *pausing) add(ns int64) {
 	p.n++
 	p.total += ns
 	p.longest = max(p.longest, ns)
-	p.kept.add(p.few[:], uint32(max(0, min(ns/millisecond, 1<<31))))
+	if p.kept.takes() {
+		p.kept.put(p.few[:], uint32(max(0, min(ns/millisecond, 1<<31))))
+	}
 }
 
 func (p *pausing) samples() []uint32 { return p.few[:p.kept.n] }
@@ -233,14 +232,13 @@ func (t *talk) finish(r *record) {
 		*x = turn{}
 		return // nothing to split: no answer, or no question
 	}
-	e := conn.Exchange{
-		Protocol: protoTCP, Complete: true,
-		ReqStart: x.reqStart, ReqEnd: x.reqEnd, RespStart: x.respStart, RespEnd: x.respEnd,
-		ReqFrame: x.reqFrame, ReqLast: x.reqLast, AckFrame: x.ackFrame, AckTime: x.ackTime,
-		RespFrame: x.respFrame, RespLast: x.respLast, ReqBytes: x.reqBytes, RespBytes: x.respBytes,
-	}
+	e := &t.b.own // its other fields are always zero
+	e.Protocol = protoTCP
+	e.ReqStart, e.ReqEnd, e.RespStart, e.RespEnd = x.reqStart, x.reqEnd, x.respStart, x.respEnd
+	e.ReqFrame, e.ReqLast, e.AckFrame, e.AckTime = x.reqFrame, x.reqLast, x.ackFrame, x.ackTime
+	e.RespFrame, e.RespLast, e.ReqBytes, e.RespBytes = x.respFrame, x.respLast, x.reqBytes, x.respBytes
 	if !x.greeting {
-		t.past[t.pastAt%uint8(len(t.past))] = x.asked()
+		x.remembered(&t.past[t.pastAt%uint8(len(t.past))])
 		t.pastAt++
 		t.sized(x.reqBytes)
 	}
@@ -250,16 +248,14 @@ func (t *talk) finish(r *record) {
 			t.tlsAt[0] = x.reqStart
 		}
 	}
-	t.account(r, &e, false, x.greeting)
+	t.account(r, e, false, x.greeting)
 	*x = turn{}
 }
 
-// asked is what is remembered of a turn.
-func (x *turn) asked() asked {
-	return asked{
-		last: x.reqLast, ack: x.ackFrame, at: x.ackTime, answer: x.respFrame, answerAt: x.respStart,
-		over: x.respLast, overAt: x.respEnd, bytes: x.respBytes,
-	}
+// remembered fills in what is remembered of a turn.
+func (x *turn) remembered(p *asked) {
+	p.last, p.ack, p.at, p.answer, p.answerAt = x.reqLast, x.ackFrame, x.ackTime, x.respFrame, x.respStart
+	p.over, p.overAt, p.bytes = x.respLast, x.respEnd, x.respBytes
 }
 
 // sized notes the size of a request.
