@@ -207,17 +207,17 @@ func (p *pool[T]) put(x *T) {
 
 // note counts one packet.
 func (r *record) note(frame uint64, at int64, d flow.Dir, payload, wire uint32, ttl uint8) {
-	if r.packets[0]+r.packets[1] == 0 {
-		r.first, r.start, r.stop = frame, at, at
+	if r.packets[d] == 0 {
+		if r.packets[d^1] == 0 {
+			r.first, r.start, r.stop = frame, at, at
+		}
+		r.ttl[d] = ttl
+		r.flags |= side(flagSeen, d)
 	}
 	r.last, r.stop = frame, max(r.stop, at)
-	if r.packets[d] == 0 {
-		r.ttl[d] = ttl
-	}
 	r.packets[d]++
 	r.bytes[d] += uint64(payload)
 	r.wire[d] += uint64(wire)
-	r.flags |= side(flagSeen, d)
 }
 
 // Datagram notes a datagram of a UDP conversation. A copy made by a mirror port is
@@ -247,13 +247,24 @@ func (b *Books) Segment(ref Ref, s *tcp.Segment, m tcp.Marks, v *tcp.View) {
 	if y := b.diaryOf(ref); y != nil {
 		y.segment(s, m) // copies too: Zeek takes each frame for a packet
 	}
-	if b.copied(r, s) {
+	var t *talk
+	if r.talk != 0 {
+		t = b.talks.at(r.talk)
+	}
+	if b.copied(r, t, s) {
 		return
 	}
 	r.note(s.Frame, s.Time, s.Dir&1, s.Len, s.WireLen, s.TTL)
 	if int(s.Len) > len(s.Data) {
 		r.flags |= flagSnapped
 	}
+	if t == nil || !t.calm(r, s, m, v) {
+		b.segment(r, t, s, m, v)
+	}
+}
+
+// segment measures a segment the long way.
+func (b *Books) segment(r *record, t *talk, s *tcp.Segment, m tcp.Marks, v *tcp.View) {
 	const control = tcp.FlagSYN | tcp.FlagFIN | tcp.FlagRST
 	retried := false
 	if s.Flags&control != 0 || r.flags&flagEstablished == 0 {
@@ -262,10 +273,8 @@ func (b *Books) Segment(ref Ref, s *tcp.Segment, m tcp.Marks, v *tcp.View) {
 			r.flags |= flagReused
 		}
 	}
-	var t *talk
 	switch {
-	case r.talk != 0:
-		t = b.talks.at(r.talk)
+	case t != nil:
 	case r.waits(s, m):
 		return
 	case retried || r.askedLen > 0 || s.Len > 0 || m&^(tcp.Reset|tcp.WindowUpdate) != 0,
@@ -301,7 +310,7 @@ func (b *Books) ICMPError(ref Ref, e *correlate.ICMPError, frame uint64, at int6
 	}
 	r := b.records.at(uint32(ref))
 	t := b.talkOf(r)
-	t.hurt()
+	t.odd()
 	dst := e.Quoted.A
 	if e.QuotedSrcA {
 		dst = e.Quoted.B

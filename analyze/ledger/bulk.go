@@ -162,6 +162,20 @@ func (l *load) acked(ns int64, s *tcp.Segment, inFlight uint32) {
 	l.pairs.add(float64(inFlight), float64(ns))
 }
 
+// fresh takes n bytes of s that nobody had seen before.
+func (l *load) fresh(s *tcp.Segment, n uint32) {
+	if l.nHoles > 0 && s.Len > smallSegment {
+		for i := range l.holes[:min(l.nHoles, maxHoles)] {
+			l.holes[i].small = false
+		}
+	}
+	if l.dryAt != 0 {
+		l.dry += max(0, s.Time-l.dryAt)
+		l.dryAt = 0
+	}
+	l.count(s.Time, n)
+}
+
 // count adds new bytes to the bin of their time. When the bins are used up they are
 // joined in pairs.
 func (l *load) count(at int64, n uint32) {

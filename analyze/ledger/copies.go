@@ -57,31 +57,36 @@ func fingerprint(s *tcp.Segment) uint32 {
 	return uint32(h&(1<<32-1)) | 1
 }
 
-// copied reports whether a segment is a copy of one that came by, and counts it.
-func (b *Books) copied(r *record, s *tcp.Segment) bool {
+// copied reports whether a segment is a copy of one that came by, and counts it. t is nil
+// if the conversation has no talk.
+func (b *Books) copied(r *record, t *talk, s *tcp.Segment) bool {
 	d := s.Dir & 1
-	if s.Flags&tcp.FlagRST != 0 && s.IPID == 0 && !b.doubled(r) {
+	if s.Flags&tcp.FlagRST != 0 && s.IPID == 0 && (t == nil || !t.doubled(r)) {
 		return false // a closed port answers each segment with the same RST
 	}
 	hash := fingerprint(s)
-	if r.talk == 0 {
-		since := s.Time - r.stop
-		soon := since < copyWindow || s.Flags&tcp.FlagSYN != 0 && since < synWindow ||
-			since < routedWindow && s.IPID != 0 && s.TTL < r.ttl[d] || since < lateWindow && s.IPID != 0 && s.Len > 0
-		same := r.print[d] == hash && since >= 0 && soon
-		r.print[d] = hash
-		if !same {
-			return false
+	if t != nil {
+		if t.met(hash, d) && t.again(hash, s) {
+			return true
 		}
-		t := b.talkOf(r)
-		t.copy(s, d, &imprint{ttl: r.ttl[d], at: r.stop})
-		return true
-	}
-	t := b.talks.at(r.talk)
-	if !t.met(hash, d) {
 		t.remember(hash, d, s.TTL, s.Time)
 		return false
 	}
+	since := s.Time - r.stop
+	soon := since < copyWindow || s.Flags&tcp.FlagSYN != 0 && since < synWindow ||
+		since < routedWindow && s.IPID != 0 && s.TTL < r.ttl[d] || since < lateWindow && s.IPID != 0 && s.Len > 0
+	same := r.print[d] == hash && since >= 0 && soon
+	r.print[d] = hash
+	if !same {
+		return false
+	}
+	b.talkOf(r).copy(s, d, &imprint{ttl: r.ttl[d], at: r.stop})
+	return true
+}
+
+// again reports whether a segment whose hash was met is a copy, and counts it.
+func (t *talk) again(hash uint32, s *tcp.Segment) bool {
+	d := s.Dir & 1
 	hashes, list := t.prints(d)
 	for i, known := range hashes {
 		if known != hash {
@@ -100,7 +105,6 @@ func (b *Books) copied(r *record, s *tcp.Segment) bool {
 		}
 		return true
 	}
-	t.remember(hash, d, s.TTL, s.Time)
 	return false
 }
 
@@ -130,11 +134,7 @@ func (t *talk) met(hash uint32, d flow.Dir) bool {
 }
 
 // doubled reports whether a good part of the connection's frames came twice.
-func (b *Books) doubled(r *record) bool {
-	if r.talk == 0 {
-		return false
-	}
-	t := b.talks.at(r.talk)
+func (t *talk) doubled(r *record) bool {
 	return (t.copies[0].n+t.copies[1].n)*3 >= r.packets[0]+r.packets[1]
 }
 
@@ -155,7 +155,7 @@ type twins struct {
 }
 
 func (t *talk) copy(s *tcp.Segment, d flow.Dir, of *imprint) {
-	t.hurt()
+	t.odd()
 	x := &t.copies[d]
 	x.n++
 	x.apart = max(x.apart, s.Time-of.at)

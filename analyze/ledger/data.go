@@ -17,12 +17,10 @@ func (t *talk) data(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View, opt *op
 	if s.Flags&tcp.FlagSYN != 0 {
 		seq, end = seq+1, end+1
 	}
-	f.segments++
 	if t.sums[d].verified(r, s) {
 		f.sound++
 	}
-	f.most = max(f.most, s.Len)
-	f.flight = max(f.flight, v.InFlight)
+	f.counts(s, v)
 	if mss := r.agreed(); mss > 0 && s.Len > mss {
 		t.hurt()
 		f.larges++
@@ -31,23 +29,12 @@ func (t *talk) data(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View, opt *op
 	if t.bulk == nil && (f.segments >= bulkFrom || m.Has(tcp.Again|tcp.OutOfOrder|tcp.LostSegment)) {
 		t.grow()
 	}
-	if f.firstAt == 0 {
-		f.firstAt = s.Time
-	}
 	if f.headLen > 0 && f.contradicts(s) && (t.sums[d].n == 0 || t.offloaded(d)) && !m.Has(tcp.KeepAlive|tcp.ZeroWindowProbe) {
 		t.hurt()
 		f.conflicts++
 		t.prove(Overlap, s)
 	}
-	f.headSeq, f.headLen = seq, min(len(s.Data), len(f.head))
-	binary.LittleEndian.PutUint64(f.head[:], s.Head)
-	// The gap that this segment ends. What waited, waited since the last of its own
-	// direction's segments or since the last news from the other end.
-	gap := s.Time - f.lastAt
-	if f.lastAt == 0 {
-		gap = 0
-	}
-	since := max(f.lastAt, f.ackAt)
+	f.starts(s, seq)
 	if f.flags&vHasNext == 0 && m.Has(tcp.LostSegment) && v.Missing > 0 {
 		f.next = seq - v.Missing
 		f.flags |= vHasNext
@@ -58,23 +45,27 @@ func (t *talk) data(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View, opt *op
 		seq = f.next // the part that is new
 		fallthrough
 	case isNew:
-		t.fresh(r, s, opt, seq, end, gap, since)
+		t.fresh(r, s, opt, seq, end)
 	default:
-		t.repeated(r, s, m, opt, seq, end, since)
+		t.repeated(r, s, m, opt, seq, end)
 	}
 	f.lastAt = max(f.lastAt, s.Time)
-	if isNew { // what is sent again says nothing of where the message ends
-		f.lastBy, f.push = s.Len, s.Flags&tcp.FlagPSH != 0
-	}
 	f.optBytes = uint8(min(len(s.Options), maxOptions))
 	t.v6 = s.IPv6
+}
+
+// starts notes where a data segment begins, and its first bytes.
+func (f *voice) starts(s *tcp.Segment, seq uint32) {
+	f.headSeq, f.headLen, f.head = seq, uint8(min(len(s.Data), headSize)), s.Head
 }
 
 // contradicts reports whether a segment has other bytes where the one before it had
 // its first.
 func (f *voice) contradicts(s *tcp.Segment) bool {
-	have, data := f.head[:f.headLen], s.Data
-	if ahead := int(s.Seq - f.headSeq); ahead < f.headLen {
+	var head [headSize]byte
+	binary.LittleEndian.PutUint64(head[:], f.head)
+	have, data := head[:min(f.headLen, headSize)], s.Data
+	if ahead := int(s.Seq - f.headSeq); ahead < len(have) {
 		have = have[ahead:]
 	} else if behind := int(f.headSeq - s.Seq); behind < len(data) {
 		data = data[behind:]
@@ -84,6 +75,9 @@ func (f *voice) contradicts(s *tcp.Segment) bool {
 	n := min(len(have), len(data))
 	return n > 0 && !bytes.Equal(have[:n], data[:n])
 }
+
+// headSize is what of a segment's payload is remembered.
+const headSize = 8
 
 // maxOptions is the most that a header has room for (RFC 9293, 3.1).
 const maxOptions = 40
@@ -97,54 +91,58 @@ func (r *record) agreed() uint32 {
 }
 
 // fresh takes bytes that nobody had seen before.
-func (t *talk) fresh(r *record, s *tcp.Segment, opt *options, seq, end uint32, gap, since int64) {
+func (t *talk) fresh(r *record, s *tcp.Segment, opt *options, seq, end uint32) {
 	d := s.Dir & 1
 	f := &t.voice[d]
-	wasFlight := f.inFlight()
-	hadNext := f.flags&vHasNext != 0
-	hole := hadNext && before(f.next, seq)
-	if t.bulk != nil {
-		l := &t.bulk.dir[d]
-		if hole {
-			l.open(f, s, opt)
-		}
-		for i := range int(l.nHoles) {
-			if h := &l.holes[i]; s.Len > smallSegment {
-				h.small = false
-			}
-		}
-		if l.dryAt != 0 {
-			l.dry += max(0, s.Time-l.dryAt)
-			l.dryAt = 0
-		}
-		l.count(s.Time, end-seq)
+	if t.bulk != nil && f.flags&vHasNext != 0 && before(f.next, seq) {
+		t.bulk.dir[d].open(f, s, opt)
 	}
 	if f.tries != 0 && t.voice[d^1].flags&vHeard == 0 {
 		f.tries = 0 // it went on, so somebody answered whom the tap does not see
 	}
-	f.next = end
-	f.flags |= vHasNext
-	f.unique += uint64(end - seq)
 	if t.twice() {
 		f.timed.sent(end, s.Time, s.Frame)
 	}
+	t.took(r, s, end, end-seq)
+}
+
+// took takes the n new bytes of a segment, which end it.
+func (t *talk) took(r *record, s *tcp.Segment, end, n uint32) {
+	d := s.Dir & 1
+	f := &t.voice[d]
+	if t.bulk != nil {
+		t.bulk.dir[d].fresh(s, n)
+	}
+	// The gap that this segment ends. What waited, waited since the last of its own
+	// direction's segments or since the last news from the other end.
+	gap := s.Time - f.lastAt
+	if f.lastAt == 0 {
+		gap = 0
+	}
+	f.unique += uint64(n)
 	if f.pendBy == 0 && s.Len > f.passed {
 		f.pend, f.pendBy = end, s.Len
 	}
-	speaking := t.speaking(d)
 	idle := int64(0)
-	if gap >= shortWait && speaking {
-		idle = t.explain(r, s, d, gap, since, wasFlight)
-	} else if f.block != 0 {
-		t.unblock(d)
+	if gap < shortWait {
+		if f.block != 0 {
+			t.unblock(d)
+		}
+		f.burst += n
+	} else {
+		if t.speaking(d) {
+			idle = t.explain(r, s, d, gap)
+		} else if f.block != 0 {
+			t.unblock(d)
+		}
+		f.burst = n
 	}
-	if gap >= shortWait {
-		f.burst = 0
-	}
-	f.burst += end - seq
+	f.next = end
+	f.flags |= vHasNext
 	f.newAt = s.Time
 	t.filled(r, d, s.Time)
-	t.spoke(r, s, d, end, end-seq, gap, idle)
+	t.spoke(r, s, d, end, n, gap, idle)
+	f.lastBy, f.push = s.Len, s.Flags&tcp.FlagPSH != 0
 }
 
 // smallSegment is a payload that any path passes: the smallest IPv6 MTU less the
@@ -162,10 +160,10 @@ func (t *talk) speaking(d flow.Dir) bool {
 
 // explain gives the gap before new data of a turn to what it was waited for, and
 // returns how long the sender was idle.
-func (t *talk) explain(r *record, s *tcp.Segment, d flow.Dir, gap, since int64, inFlight uint32) (idle int64) {
+func (t *talk) explain(r *record, s *tcp.Segment, d flow.Dir, gap int64) (idle int64) {
 	t.hurt()
 	f := &t.voice[d]
-	now := s.Time
+	since, now := max(f.lastAt, f.ackAt), s.Time
 	switch {
 	case f.block != 0:
 		return t.explainBlocked(r, s, d)
@@ -193,7 +191,7 @@ func (t *talk) explain(r *record, s *tcp.Segment, d flow.Dir, gap, since int64, 
 		f.winTimes++
 		t.prove(WindowFull, s)
 		return 0
-	case inFlight > 0:
+	case f.inFlight() > 0:
 		return 0 // acknowledgements are on their way: the path's time
 	}
 	// Everything sent was acknowledged and there was room. The sender learned of
@@ -244,7 +242,7 @@ func (t *talk) lossStall(d flow.Dir, from, to int64) {
 
 // repeated takes a segment whose bytes lie below the highest seen: it came late, or
 // was sent again.
-func (t *talk) repeated(r *record, s *tcp.Segment, m tcp.Marks, opt *options, seq, end uint32, since int64) {
+func (t *talk) repeated(r *record, s *tcp.Segment, m tcp.Marks, opt *options, seq, end uint32) {
 	d := s.Dir & 1
 	f := &t.voice[d]
 	if t.bulk == nil { // a keep-alive with more than one byte, at most
@@ -253,6 +251,7 @@ func (t *talk) repeated(r *record, s *tcp.Segment, m tcp.Marks, opt *options, se
 	t.hurt()
 	r.flags |= flagDoubt
 	l := &t.bulk.dir[d]
+	since := max(f.lastAt, f.ackAt)
 	f.timed.again(seq)
 	if t.sums[d].n > 0 {
 		t.confirm(d, s, seq, end)

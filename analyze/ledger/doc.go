@@ -31,4 +31,12 @@
 // a connection with exchanges costs a talk; only one that carries much, or has
 // trouble, a bulk. Records hold no pointer, so that the collector does not look at
 // them.
+//
+// # Why two ways
+//
+// Nine segments of ten are the next in order of a connection that stands, and nothing
+// is odd about them. They take a short way (calm.go) that asks for all the rare
+// conditions at once and then does what the long way (talk.go) would do: a test holds
+// one to the other. What changes what such a segment means has to be noted where the
+// short way asks: in the flags of the voices (hurt, odd) or of the record.
 package ledger

@@ -167,7 +167,7 @@ type resets struct {
 
 // reset notes a RST.
 func (t *talk) reset(r *record, s *tcp.Segment) {
-	t.hurt()
+	t.odd()
 	d := s.Dir & 1
 	f, o, x := &t.voice[d], &t.voice[d^1], &t.resets
 	x.n++

@@ -216,8 +216,8 @@ func steady(tb testing.TB, n int) (*world, []segment) {
 	opts := []byte{kindNop, kindNop, kindStamp, 10, 0, 0, 0, 0, 0, 0, 0, 0}
 	for i := range n {
 		at += 100_000
-		d := segment{Segment: tcp.Segment{Frame: uint64(5 + 2*i), Time: at, Dir: flow.ToClient, Seq: isn + 1 + uint32(i)*1448, Ack: isn + 101, Flags: tcp.FlagACK, Window: 1000, Len: 1448, TTL: 60, IPID: uint16(i), Options: opts}}
-		a := segment{Segment: tcp.Segment{Frame: uint64(6 + 2*i), Time: at + 1000, Dir: flow.ToServer, Seq: isn + 101, Ack: isn + 1 + uint32(i+1)*1448, Flags: tcp.FlagACK, Window: 1000, TTL: 64, IPID: uint16(i), Options: opts}}
+		d := segment{Segment: tcp.Segment{Frame: uint64(5 + 2*i), Time: at, Dir: flow.ToClient, Seq: isn + 1 + uint32(i)*1448, Ack: isn + 101, Flags: tcp.FlagACK, Window: 1000, Len: 1448, TTL: 60, IPID: uint16(i), Options: opts, Stamped: true}}
+		a := segment{Segment: tcp.Segment{Frame: uint64(6 + 2*i), Time: at + 1000, Dir: flow.ToServer, Seq: isn + 101, Ack: isn + 1 + uint32(i+1)*1448, Flags: tcp.FlagACK, Window: 1000, TTL: 64, IPID: uint16(i), Options: opts, Stamped: true}}
 		segs = append(segs, d, a)
 	}
 	return w, segs

@@ -34,7 +34,7 @@ func (b *Books) Checksum(ref Ref, s *tcp.Segment) {
 		return
 	}
 	t := b.talkOf(b.records.at(uint32(ref)))
-	t.hurt()
+	t.odd()
 	x := &t.sums[s.Dir&1]
 	x.n++
 	to := s.Seq + s.Len

@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"math"
+
 	"netwhy/analyze/conn"
 	"netwhy/analyze/finding"
 	"netwhy/analyze/flow"
@@ -83,6 +85,16 @@ func (t *talk) hurt() {
 	t.rare = t.b.rares.get()
 	for d := range t.voice {
 		t.voice[d].harm = &t.harm[d]
+		t.voice[d].flags |= vHurt
+	}
+}
+
+// odd makes the segments to come ask about what few connections have. Everything
+// that counts twins, wrong checksums, resets or ICMP errors calls it first.
+func (t *talk) odd() {
+	t.hurt()
+	for d := range t.voice {
+		t.voice[d].flags |= vOdd
 	}
 }
 
@@ -156,9 +168,7 @@ func (t *talk) segment(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View) {
 	if m&^tcp.WindowUpdate != 0 || s.CE {
 		t.hurt()
 	}
-	if t.last != 0 && s.Time-t.last >= quietFrom {
-		t.quiet, t.quietEnd, t.quietFrame, t.quietDir = s.Time-t.last, s.Time, s.Frame, d
-	}
+	t.silent(s)
 	if s.Flags&tcp.FlagRST != 0 {
 		t.reset(r, s)
 		t.last = max(t.last, s.Time)
@@ -179,14 +189,7 @@ func (t *talk) segment(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View) {
 		r.flags |= flagFastOpenFailed
 	}
 	if opt.stamped && t.bulk != nil && s.Flags&tcp.FlagSYN == 0 {
-		l := &t.bulk.dir[d^1]
-		if ns := l.echo.back(opt.echo, s.Time); ns > 0 {
-			l.sample(ns, s)
-			if o.rtt.quick == 0 || ns < o.rtt.quick {
-				o.rtt.quick = ns
-			}
-		}
-		t.bulk.dir[d].echo.leave(opt.value, s.Time)
+		t.echoed(s, opt.value, opt.echo)
 	}
 	t.windows(r, s, m, v)
 	switch {
@@ -216,16 +219,22 @@ func (t *talk) segment(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View) {
 	t.last = max(t.last, s.Time)
 }
 
+// echoed measures by the timestamps of a segment.
+func (t *talk) echoed(s *tcp.Segment, value, echo uint32) {
+	d := s.Dir & 1
+	l, o := &t.bulk.dir[d^1], &t.voice[d^1]
+	if ns := l.echo.back(echo, s.Time); ns > 0 {
+		l.sample(ns, s)
+		if o.rtt.quick == 0 || ns < o.rtt.quick {
+			o.rtt.quick = ns
+		}
+	}
+	t.bulk.dir[d].echo.leave(value, s.Time)
+}
+
 // carrier follows what the network layer tells of the sender.
 func (t *talk) carrier(f *voice, s *tcp.Segment) {
-	switch {
-	case f.ttls == 0:
-		f.ttl, f.ttls = s.TTL, 1
-	case f.ttl == s.TTL:
-		f.ttls = min(f.ttls, 254) + 1
-	default:
-		f.ttls--
-	}
+	f.vote(s.TTL)
 	if s.CE {
 		f.marked++
 		t.prove(Congestion, s)
@@ -233,17 +242,39 @@ func (t *talk) carrier(f *voice, s *tcp.Segment) {
 	if s.IPv6 {
 		return
 	}
-	f.jumped = false
 	if f.flags&vHeard != 0 {
-		switch step := s.IPID - f.lastID; step {
-		case 1:
-			f.steps = min(f.steps, 60_000) + 1
-		default:
-			f.jumped = f.numbered() && step > 1 && step < maxMissing
-			f.jumps = min(f.jumps, 60_000) + 1
-		}
+		f.follows(s.IPID)
 	}
 	f.lastID = s.IPID
+}
+
+// vote takes the TTL of a segment.
+func (f *voice) vote(ttl uint8) {
+	switch {
+	case f.ttl == ttl:
+		if f.ttls < math.MaxUint8 {
+			f.ttls++
+		}
+	case f.ttls == 0:
+		f.ttl, f.ttls = ttl, 1
+	default:
+		f.ttls--
+	}
+}
+
+// maxSteps bounds the counts of steps and jumps.
+const maxSteps = 60_000
+
+// follows looks whether an IP ID follows on the one before it.
+func (f *voice) follows(id uint16) {
+	step := id - f.lastID
+	if step == 1 {
+		f.jumped = false
+		f.steps = min(f.steps, maxSteps) + 1
+		return
+	}
+	f.jumped = f.numbered() && step > 1 && step < maxMissing
+	f.jumps = min(f.jumps, maxSteps) + 1
 }
 
 // maxMissing is the most segments that a jump of the IP ID is taken to stand for.
@@ -304,33 +335,7 @@ func (t *talk) acknowledge(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View, 
 		}
 		return
 	}
-	if t.bulk != nil {
-		t.settle(d^1, s)
-	}
-	if o.flags&vHasAck != 0 {
-		o.ackSum += uint64(s.Ack - o.acked)
-	} else {
-		o.ackSum += uint64(v.Acked)
-	}
-	if t.sums[d^1].n > 0 {
-		t.excuse(d^1, s)
-	}
-	o.acked = s.Ack
-	o.flags |= vHasAck
-	o.ackAt = s.Time
-	if o.backoffRun != 0 {
-		o.backoffRun = 0
-	}
-	if o.pendBy != 0 && !before(s.Ack, o.pend) {
-		o.passed = max(o.passed, o.pendBy)
-		o.pendBy = 0
-	}
-	if o.tries > 0 && before(o.trySeq, s.Ack) {
-		o.tries = 0
-	}
-	if d == flow.ToClient && t.turn.state == turnRequest && t.turn.ackFrame == 0 && !before(s.Ack, t.turn.reqSeq) {
-		t.turn.ackFrame, t.turn.ackTime, t.turn.ackPure = s.Frame, s.Time, s.Len == 0
-	}
+	t.progress(d^1, s, v)
 }
 
 // twice reports whether frames of the connection came twice.

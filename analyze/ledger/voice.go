@@ -29,10 +29,10 @@ type voice struct {
 	push     bool // its last new payload ended with PSH
 	jumped   bool // its last segment's IP ID left some out
 
-	headSeq uint32  // where its latest data segment begins
-	headLen int     // bytes of it in head
-	sound   uint8   // of its first segments with payload, those with the right checksum
-	head    [8]byte // its first bytes
+	headSeq uint32 // where its latest data segment begins
+	headLen uint8  // bytes of it in head
+	sound   uint8  // of its first segments with payload, those with the right checksum
+	head    uint64 // its first bytes (decode.HeadOf)
 
 	firstAt int64 // first payload
 	lastAt  int64 // last payload, new or again
@@ -107,4 +107,6 @@ const (
 	vHasAck
 	vHeard
 	vFin
+	vHurt // there is room to note trouble (talk.hurt): both directions have it
+	vOdd  // there are twins, wrong checksums, resets or ICMP errors: likewise
 )

@@ -11,7 +11,7 @@ import (
 // other side has to send.
 func (t *talk) windows(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View) {
 	d := s.Dir & 1
-	f, o := &t.voice[d], &t.voice[d^1]
+	f := &t.voice[d]
 	if m.Has(tcp.WindowFull) {
 		f.fulls++
 		t.prove(WindowFull, s)
@@ -31,6 +31,13 @@ func (t *talk) windows(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View) {
 		t.opened(d, s)
 		return
 	}
+	t.announced(r, s, v)
+}
+
+// announced takes the window that a segment announces, which is known to be exact.
+func (t *talk) announced(r *record, s *tcp.Segment, v *tcp.View) {
+	d := s.Dir & 1
+	f, o := &t.voice[d], &t.voice[d^1]
 	f.window = v.Window
 	if f.maxWin == 0 || v.Window < f.minWin {
 		f.minWin = v.Window
@@ -39,10 +46,17 @@ func (t *talk) windows(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View) {
 	if s.Ack != o.acked || o.flags&vHasNext == 0 {
 		return // an old acknowledgement: its window no longer counts
 	}
-	if f.window >= o.inFlight()+ample {
+	if f.window >= o.inFlight()+o.ample() {
 		t.opened(d, s)
 		return
 	}
+	t.narrow(r, s, v)
+}
+
+// narrow takes a window that may not be enough for the next segment.
+func (t *talk) narrow(r *record, s *tcp.Segment, v *tcp.View) {
+	d := s.Dir & 1
+	f, o := &t.voice[d], &t.voice[d^1]
 	room, enough := t.room(r, d^1)
 	switch {
 	case v.Window == 0 || int64(v.Window) < enough && o.inFlight() == 0:
@@ -75,8 +89,14 @@ func (t *talk) room(r *record, d flow.Dir) (room, enough int64) {
 	return int64(o.window) - int64(f.inFlight()), int64(max(1, min(least, o.maxWin/2)))
 }
 
-// ample room is enough whatever the segments: an MSS has 16 bits.
-const ample = math.MaxUint16
+// ample is room that is enough in any case: that for the largest segment there was, or,
+// before there was one, for any, since an MSS has 16 bits.
+func (f *voice) ample() uint32 {
+	if f.most > 0 {
+		return f.most
+	}
+	return math.MaxUint16
+}
 
 // defaultMSS is what a host may send without an MSS option (RFC 9293, 3.7.1).
 const defaultMSS = 536
@@ -87,7 +107,7 @@ func (t *talk) filled(r *record, d flow.Dir, at int64) {
 	if r.flags&flagSYN == 0 || o.flags&vHeard == 0 || o.maxWin == 0 {
 		return
 	}
-	if o.window >= t.voice[d].inFlight()+ample {
+	if f := &t.voice[d]; o.window >= f.inFlight()+f.ample() {
 		return
 	}
 	if room, enough := t.room(r, d); room < enough {
