@@ -50,56 +50,26 @@ func (l *findings) drop(places []int) {
 func (l *findings) sorted() []finding.Finding {
 	all := make([]finding.Finding, l.Len())
 	for i, r := range ranked(l.Len(), func(i int) uint64 { return l.At(i).Evidence.First }, func(a, b int) int { return compareFindings(l.At(a), l.At(b)) }) {
-		all[i] = *l.At(int(r.at))
+		all[i] = *l.At(int(r.At))
 	}
 	return all
 }
 
-// rank is the place of something large and what decides first where it belongs: to
-// look at the things themselves at each step would wait for memory each time.
-type rank struct {
-	key uint64
-	at  uint32
-}
-
 // ranked sorts n things by a key and, where that is the same, by comparing them; equal
-// ones stay in their order. Keys are numbers of frames or of conversations: a few
-// rounds of dealing them out by some bits each take a tenth of what comparing does.
-func ranked(n int, key func(i int) uint64, compare func(a, b int) int) []rank {
-	const bits, piles = 11, 1 << 11
-	order, other := make([]rank, n), make([]rank, n)
-	var differ uint64
+// ones stay in their order. To look at the things themselves at each step would wait
+// for memory each time.
+func ranked(n int, key func(i int) uint64, compare func(a, b int) int) []hosts.Rank {
+	order := make([]hosts.Rank, n)
 	for i := range order {
-		order[i] = rank{key(i), uint32(i)}
-		differ |= order[i].key ^ order[0].key
+		order[i] = hosts.Rank{Key: key(i), At: uint32(i)}
 	}
-	var ends [piles]uint32
-	for shift := 0; differ>>shift != 0; shift += bits {
-		if differ>>shift%piles == 0 {
-			continue
-		}
-		clear(ends[:])
-		for i := range order {
-			ends[order[i].key>>shift%piles]++
-		}
-		sum := uint32(0)
-		for i, n := range ends {
-			ends[i] = sum
-			sum += n
-		}
-		for i := range order {
-			at := &ends[order[i].key>>shift%piles]
-			other[*at] = order[i]
-			*at++
-		}
-		order, other = other, order
-	}
+	order = hosts.Ordered(order)
 	for from, i := 0, 1; i <= n; i++ {
-		if i < n && order[i].key == order[from].key {
+		if i < n && order[i].Key == order[from].Key {
 			continue
 		}
 		if i > from+1 {
-			slices.SortStableFunc(order[from:i], func(a, b rank) int { return compare(int(a.at), int(b.at)) })
+			slices.SortStableFunc(order[from:i], func(a, b hosts.Rank) int { return compare(int(a.At), int(b.At)) })
 		}
 		from = i
 	}

@@ -139,7 +139,7 @@ func (k *keeper) list() (all []*conn.Summary, ids []uint64, brief []conn.Brief) 
 		own = make([]conn.Summary, len(all))
 	}
 	for i, r := range order {
-		s := k.at(k.rest[r.at].at)
+		s := k.at(k.rest[r.At].at)
 		if s.CommunityID == "" {
 			s.CommunityID = flow.CommunityID(s.ID.Proto, s.Client.Addr, s.Server.Addr)
 		}
@@ -147,11 +147,11 @@ func (k *keeper) list() (all []*conn.Summary, ids []uint64, brief []conn.Brief) 
 			own[i] = *s
 			s = &own[i]
 		}
-		all[i], ids[i] = s, r.key
+		all[i], ids[i] = s, r.Key
 	}
 	brief = make([]conn.Brief, k.brief.Len())
 	for i, r := range ranked(len(brief), func(i int) uint64 { return k.brief.At(i).ID.Key() }, same) {
-		brief[i] = *k.brief.At(int(r.at))
+		brief[i] = *k.brief.At(int(r.At))
 	}
 	return all, ids, brief
 }

@@ -72,8 +72,8 @@ func TestRankedFar(t *testing.T) {
 		}
 		slices.SortStableFunc(want, func(a, b uint32) int { return cmp.Compare(keys[a], keys[b]) })
 		for i, x := range ranked(len(keys), func(i int) uint64 { return keys[i] }, func(_, _ int) int { return 0 }) {
-			if x.at != want[i] || x.key != keys[want[i]] {
-				t.Fatalf("up to %d, place %d: %d, want %d", most, i, x.at, want[i])
+			if x.At != want[i] || x.Key != keys[want[i]] {
+				t.Fatalf("up to %d, place %d: %d, want %d", most, i, x.At, want[i])
 			}
 		}
 	}
@@ -84,7 +84,7 @@ func TestRanked(t *testing.T) {
 	for _, in := range [][]int{{}, {1}, {2, 1}, {3, 1, 2}, {1, 2, 3}, {5, 4, 3, 2, 1, 0}, {2, 0, 1, 5, 3, 4}, {1, 1, 0, 1}} {
 		order := ranked(len(in), func(i int) uint64 { return uint64(in[i] / 2) }, func(a, b int) int { return in[a] - in[b] })
 		for i := 1; i < len(order); i++ {
-			if a, b := order[i-1].at, order[i].at; in[a] > in[b] || in[a] == in[b] && a > b {
+			if a, b := order[i-1].At, order[i].At; in[a] > in[b] || in[a] == in[b] && a > b {
 				t.Errorf("%v is not in order after place %d", in, i)
 			}
 		}

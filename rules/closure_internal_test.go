@@ -87,12 +87,12 @@ func TestClosuresAreTheMachine(t *testing.T) {
 			anything(rnd, reflect.ValueOf(c).Elem())
 			anything(rnd, reflect.ValueOf(c.Worst).Elem())
 			c.ID = flow.ID{Proto: flow.TCP, Stream: n + 1}
-			sub.conns = append(sub.conns, talk{sum: c})
+			sub.conns = append(sub.conns, &talk{sum: c, id: c.ID, client: c.Client.Addr, server: c.Server.Addr})
 		}
 		for _, code := range s.schema.codes {
 			def := s.schema.defs[finding.Code(code)]
 			for range rnd.IntN(3) {
-				f := finding.Finding{Code: def.Code, Flow: sub.conns[rnd.IntN(3)].id()}
+				f := finding.Finding{Code: def.Code, Flow: sub.conns[rnd.IntN(3)].id}
 				f.Evidence.Add(uint64(rnd.IntN(9))+1, rnd.Int64N(1e10))
 				for _, m := range def.Metrics[:rnd.IntN(len(def.Metrics)+1)] {
 					v := finding.Value{}

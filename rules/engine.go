@@ -11,6 +11,7 @@ import (
 	"github.com/expr-lang/expr/vm"
 
 	"netwhy/analyze/finding"
+	"netwhy/analyze/hosts"
 	"netwhy/rules/diagnosis"
 )
 
@@ -111,7 +112,7 @@ type hit struct {
 	stalled    float64
 	failed     float64
 	evidence   []int // indices of the findings that prove it, ascending
-	conns      []talk
+	conns      []*talk
 	absorbed   []*hit // effects that it explains
 	into       *hit   // the cause that explains this one
 }
@@ -123,6 +124,8 @@ type judge struct {
 	opt    Options
 	faults []*Error
 	broken map[string]bool // rules that failed once: told once
+	bits   []uint64        // room of subjects
+	seeds  hosts.Numbers
 	subjects
 }
 
@@ -143,24 +146,27 @@ type question struct {
 	sub  *subject
 	next int // the subject's next question; -1: none
 	hit  *hit
-	err  error
 }
 
 // questions are the rules that the findings wake, each asked once about each
 // subject that has one, in the order of the findings. The subjects come in the
 // order of their first question.
 func (j *judge) questions() ([]question, []*subject) {
-	var list []question
-	var about []*subject
-	for i := range j.in.Findings {
-		n := j.codes[i]
+	most := 0
+	for _, n := range j.codes {
+		if n >= 0 {
+			most += len(j.wakes[n])
+		}
+	}
+	list := make([]question, 0, most)
+	about := make([]*subject, 0, len(j.talks))
+	for i, n := range j.codes {
 		if n < 0 {
 			continue
 		}
-		f := &j.in.Findings[i]
 		for _, r := range j.wakes[n] {
-			sub := j.subject(r, i, f)
-			if sub == nil || sub.asked(r, j.total) {
+			sub := j.subject(r, i)
+			if sub == nil || j.asked(r, sub) {
 				continue
 			}
 			if sub.first < 0 {
@@ -182,6 +188,8 @@ const (
 	atOnce = 64
 	// worthWorkers is the number of subjects from which on a second worker pays.
 	worthWorkers = 256
+	// worthWriters is that of texts.
+	worthWriters = 16
 )
 
 // hits asks each rule that a finding wakes about each subject that has one, once.
@@ -194,6 +202,7 @@ func (j *judge) hits() []*hit {
 		workers = runtime.GOMAXPROCS(0)
 	}
 	var next atomic.Int64
+	var faults faultsOf
 	work := func() {
 		a := asker{machine: newMachine(), view: newView(j.Set, j.in, j.codes), subjects: &j.subjects}
 		for {
@@ -203,7 +212,10 @@ func (j *judge) hits() []*hit {
 			}
 			for _, sub := range about[from:min(from+atOnce, len(about))] {
 				for n := sub.first; n >= 0; n = list[n].next {
-					list[n].hit, list[n].err = a.ask(list[n].rule, sub)
+					var err error
+					if list[n].hit, err = a.ask(list[n].rule, sub); err != nil {
+						faults.add(n, err)
+					}
 				}
 			}
 		}
@@ -214,19 +226,40 @@ func (j *judge) hits() []*hit {
 	}
 	work()
 	wg.Wait()
-	return j.answers(list)
+	return j.answers(list, faults.of)
+}
+
+// faultsOf are the questions that could not be answered.
+type faultsOf struct {
+	mu sync.Mutex
+	of map[int]error
+}
+
+func (f *faultsOf) add(n int, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.of == nil {
+		f.of = make(map[int]error)
+	}
+	f.of[n] = err
 }
 
 // answers are the hits, in the order of the questions. A rule is left out from its
 // first failure on.
-func (j *judge) answers(list []question) []*hit {
-	var out []*hit
+func (j *judge) answers(list []question, faults map[int]error) []*hit {
+	n := 0
+	for i := range list {
+		if list[i].hit != nil {
+			n++
+		}
+	}
+	out := make([]*hit, 0, n)
 	for i := range list {
 		q := &list[i]
 		switch {
 		case j.broken[q.rule.ID]:
-		case q.err != nil:
-			j.fail(q.rule, q.err)
+		case faults[i] != nil:
+			j.fail(q.rule, faults[i])
 		case q.hit != nil:
 			out = append(out, q.hit)
 		}
@@ -286,7 +319,8 @@ func (j *judge) fail(r *Rule, err error) {
 type asker struct {
 	*machine
 	*subjects
-	view *view
+	view  *view
+	spare []hit
 }
 
 // ask evaluates a rule for a subject; nil when it does not hold, or when too little
@@ -295,18 +329,28 @@ func (a *asker) ask(r *Rule, sub *subject) (*hit, error) {
 	if sub.brief != nil && !r.brief {
 		return nil, nil //nolint:nilnil // neither a hit nor a fault
 	}
+	if !sub.id.Valid() && !sub.complete {
+		sub.conns, sub.complete = a.concerned(sub.findings), true
+	}
 	a.view.look(sub)
 	holds, err := a.truth(r.when, a.view)
 	if err != nil || !holds {
 		return nil, err
 	}
-	h := &hit{rule: r, sub: sub}
+	const atOnce = 64
+	if len(a.spare) == 0 {
+		a.spare = make([]hit, atOnce)
+	}
+	h := &a.spare[0]
+	h.rule, h.sub = r, sub
 	if err := a.judgement(h); err != nil {
+		*h = hit{}
 		return nil, err
 	}
+	a.spare = a.spare[1:]
 	h.evidence = sub.proving(r, a.view.in)
 	h.conns = sub.conns
-	if r.Scope != Connection {
+	if len(h.evidence) < len(sub.findings) && r.Scope != Connection {
 		h.conns = a.concerned(h.evidence)
 	}
 	return h, nil
@@ -339,27 +383,24 @@ func (a *asker) judgement(h *hit) error {
 }
 
 // subject is the one that a rule is asked about for a finding; nil: none.
-func (s *subjects) subject(r *Rule, i int, f *finding.Finding) *subject {
+func (s *subjects) subject(r *Rule, i int) *subject {
 	switch r.Scope {
 	case Connection:
 		return s.flows[i]
 	case Host:
-		if a := hostOf(f, s.talkOf(i), r.By); a.IsValid() {
-			return s.byHost.Get(s.hostKey(r.By, a))
-		}
-		return nil
+		return s.hosts[r.By][i]
 	default:
 		return s.all
 	}
 }
 
-func hostOf(f *finding.Finding, t talk, by Side) netip.Addr {
+func hostOf(f *finding.Finding, t *talk, by Side) netip.Addr {
 	switch {
-	case by == ByHost && f.Host.IsValid(), t == (talk{}):
+	case by == ByHost && f.Host.IsValid(), t == nil:
 		return f.Host
 	case by == ByClient:
-		return t.client().Addr()
+		return t.client.Addr()
 	default:
-		return t.server().Addr()
+		return t.server.Addr()
 	}
 }

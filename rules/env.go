@@ -95,7 +95,7 @@ func setConn(env map[string]any, c *conn.Summary, x *conn.Exchange) {
 }
 
 // setFigures writes total.* and most.* over conversations.
-func setFigures(env map[string]any, conns []talk) {
+func setFigures(env map[string]any, conns []*talk) {
 	all := func(join func(a, b float64) float64) map[string]any {
 		m := joined(connFacts(), conns, self, join)
 		m[nameClient], m[nameServer] = joined(sideFacts(), conns, clientOf, join), joined(sideFacts(), conns, serverOf, join)
@@ -104,7 +104,7 @@ func setFigures(env map[string]any, conns []talk) {
 	env[nameTotal], env[nameMost] = all(add), all(larger)
 }
 
-func joined[T any](facts []fact[T], conns []talk, part func(*conn.Summary) *T, join func(a, b float64) float64) map[string]any {
+func joined[T any](facts []fact[T], conns []*talk, part func(*conn.Summary) *T, join func(a, b float64) float64) map[string]any {
 	m := make(map[string]any, len(facts))
 	for _, f := range facts {
 		m[f.name] = fold(f, conns, part, join)
@@ -118,7 +118,7 @@ func serverOf(c *conn.Summary) *conn.Side { return &c.Server }
 func add(a, b float64) float64            { return a + b }
 func larger(a, b float64) float64         { return max(a, b) }
 
-func fold[T any](f fact[T], conns []talk, part func(*conn.Summary) *T, join func(a, b float64) float64) float64 {
+func fold[T any](f fact[T], conns []*talk, part func(*conn.Summary) *T, join func(a, b float64) float64) float64 {
 	var out float64
 	var room conn.Summary
 	for _, t := range conns {

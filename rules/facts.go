@@ -187,11 +187,11 @@ const (
 // subjectFacts is host.* (host scope) and conns.* (host and capture scope).
 type subjectFacts struct {
 	addr  netip.Addr
-	talks []talk
+	talks []*talk
 }
 
 // different counts what conversations have of something.
-func different[T comparable](talks []talk, of func(talk) T) float64 {
+func different[T comparable](talks []*talk, of func(*talk) T) float64 {
 	if len(talks) <= 1 {
 		return float64(len(talks))
 	}
@@ -218,13 +218,13 @@ func connsFacts() []fact[subjectFacts] {
 	return []fact[subjectFacts]{
 		{"count", "conversations concerned", func(s *subjectFacts) any { return float64(len(s.talks)) }},
 		{nameClients, "different client addresses", func(s *subjectFacts) any {
-			return different(s.talks, func(t talk) netip.Addr { return t.client().Addr() })
+			return different(s.talks, func(t *talk) netip.Addr { return t.client.Addr() })
 		}},
 		{nameServers, "different server addresses", func(s *subjectFacts) any {
-			return different(s.talks, func(t talk) netip.Addr { return t.server().Addr() })
+			return different(s.talks, func(t *talk) netip.Addr { return t.server.Addr() })
 		}},
 		{"ports", "different server ports", func(s *subjectFacts) any {
-			return different(s.talks, func(t talk) uint16 { return t.server().Port() })
+			return different(s.talks, func(t *talk) uint16 { return t.server.Port() })
 		}},
 	}
 }

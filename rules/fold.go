@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"math"
 	"net/netip"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"netwhy/analyze/conn"
 	"netwhy/analyze/finding"
@@ -34,7 +37,7 @@ type group struct {
 	hits []*hit
 	one  [1]*hit // hits, while there is one
 	reach
-	conns []talk
+	conns []*talk
 	more  int // parties that it stands for together; 0: it is one party's
 	told  int // ... and how many were told before it
 }
@@ -51,29 +54,74 @@ type groupKey struct {
 // fold joins the hits of one cause and party to one diagnosis with its reach,
 // and ranks the diagnoses.
 func (j *judge) fold(hits []*hit) []diagnosis.Diagnosis {
+	c := newCounter(&j.subjects)
 	order := j.groups(hits)
 	for _, g := range order {
 		if len(g.hits) > 1 {
 			slices.SortStableFunc(g.hits, compareHits)
 		}
-		g.measure()
+		c.measure(g)
 	}
-	slices.SortStableFunc(order, func(a, b *group) int {
-		x, y := a.hits[0], b.hits[0]
-		return cmp.Or(
-			cmp.Compare(y.severity, x.severity), aside(x.rule, y.rule), cmp.Compare(b.cost(), a.cost()),
-			cmp.Compare(y.confidence, x.confidence), cmp.Compare(x.rule.ID, y.rule.ID),
-		)
+	return j.written(curtailed(ranked(order), c))
+}
+
+// ranked are the groups in the order in which they are told.
+func ranked(groups []*group) []*group {
+	type rank struct {
+		worst *hit
+		cost  float64
+		at    int
+	}
+	order := make([]rank, len(groups))
+	for i, g := range groups {
+		order[i] = rank{g.hits[0], g.cost(), i}
+	}
+	slices.SortFunc(order, func(a, b rank) int {
+		x, y := a.worst, b.worst
+		if c := cmp.Compare(y.severity, x.severity); c != 0 {
+			return c
+		}
+		if c := aside(x.rule, y.rule); c != 0 {
+			return c
+		}
+		if c := cmp.Compare(b.cost, a.cost); c != 0 {
+			return c
+		}
+		return cmp.Or(cmp.Compare(y.confidence, x.confidence), cmp.Compare(x.rule.ID, y.rule.ID), cmp.Compare(a.at, b.at))
 	})
-	w := writer{machine: newMachine(), view: newView(j.Set, j.in, j.codes), lang: j.opt.Lang}
-	out := make([]diagnosis.Diagnosis, 0, len(order))
-	for _, g := range curtailed(order) {
-		d, err := w.diagnosis(g)
-		if err != nil {
-			j.fail(g.hits[0].rule, err)
+	out := make([]*group, len(groups))
+	for i := range order {
+		out[i] = groups[order[i].at]
+	}
+	return out
+}
+
+// written are the diagnoses of groups. Each is a text of its own: several workers
+// write them.
+func (j *judge) written(groups []*group) []diagnosis.Diagnosis {
+	all, faults := make([]diagnosis.Diagnosis, len(groups)), make([]error, len(groups))
+	var next atomic.Int64
+	write := func() {
+		w := writer{machine: newMachine(), view: newView(j.Set, j.in, j.codes), counter: newCounter(&j.subjects), lang: j.opt.Lang}
+		for n := int(next.Add(1)) - 1; n < len(groups); n = int(next.Add(1)) - 1 {
+			all[n], faults[n] = w.diagnosis(groups[n])
+		}
+	}
+	var beside sync.WaitGroup
+	if len(groups) >= worthWriters {
+		for range runtime.GOMAXPROCS(0) - 1 {
+			beside.Go(write)
+		}
+	}
+	write()
+	beside.Wait()
+	out := all[:0]
+	for i, g := range groups {
+		if faults[i] != nil {
+			j.fail(g.hits[0].rule, faults[i])
 			continue
 		}
-		out = append(out, d)
+		out = append(out, all[i])
 	}
 	return out
 }
@@ -180,7 +228,7 @@ func (h *hit) party() groupKey {
 		k.own = h
 		return k
 	}
-	client, server := h.conns[0].client(), h.conns[0].server()
+	client, server := h.conns[0].client, h.conns[0].server
 	switch by {
 	case ByServer:
 		k.a = server
@@ -194,30 +242,59 @@ func (h *hit) party() groupKey {
 	return k
 }
 
-// measure sums what the group concerns and costs. A cause's effects count where
+// counter tells what of a group's conversations and addresses was counted before.
+type counter struct {
+	*subjects
+
+	groups                  uint32
+	talks, clients, servers []uint32 // by number: the last group that had it
+}
+
+func newCounter(s *subjects) *counter { return &counter{subjects: s} }
+
+// begin begins another group.
+func (c *counter) begin() {
+	if c.groups++; c.talks == nil {
+		c.talks = make([]uint32, len(c.subjects.talks))
+		c.clients, c.servers = make([]uint32, c.ends+1), make([]uint32, c.ends+1)
+	}
+}
+
+// fresh notes that the group has something, and reports whether that is new.
+func (c *counter) fresh(last *uint32) bool {
+	before := *last
+	*last = c.groups
+	return before != c.groups
+}
+
+// measure sums what a group concerns and costs. A cause's effects count where
 // the cause itself does not.
-func (g *group) measure() {
+func (c *counter) measure(g *group) {
 	if h := g.hits[0]; len(g.hits) == 1 && len(h.absorbed) == 0 && len(h.conns) <= 1 { // nearly all, where there are many
 		g.conns = h.conns
 		g.reach = reach{conns: len(h.conns), clients: len(h.conns), servers: len(h.conns), failed: whole(finite(h.failed)), stalled: finite(h.stalled)}
 		return
 	}
-	var seen, clients, servers hosts.Set
-	var seeds hosts.Numbers
+	c.begin()
 	most := 0
 	for _, h := range g.hits {
 		most += len(h.conns)
 	}
-	g.conns = make([]talk, 0, most)
+	g.conns = make([]*talk, 0, most)
 	failed := 0.0
 	note := func(h *hit) {
 		fresh := len(h.conns) == 0
 		for _, t := range h.conns {
-			if seen.Add(t.id().Key()) {
-				fresh = true
-				g.conns = append(g.conns, t)
-				clients.Add(seeds.With(1, t.client().Addr()))
-				servers.Add(seeds.With(1, t.server().Addr()))
+			if !c.fresh(&c.talks[t.place]) {
+				continue
+			}
+			fresh = true
+			g.conns = append(g.conns, t)
+			if c.fresh(&c.clients[t.clientN]) {
+				g.clients++
+			}
+			if c.fresh(&c.servers[t.serverN]) {
+				g.servers++
 			}
 		}
 		if fresh {
@@ -233,7 +310,7 @@ func (g *group) measure() {
 			note(e)
 		}
 	}
-	g.reach.conns, g.clients, g.servers, g.failed = len(g.conns), clients.Len(), servers.Len(), whole(failed)
+	g.reach.conns, g.failed = len(g.conns), whole(failed)
 }
 
 func whole(v float64) int { return int(math.Min(v, math.MaxInt32)) }
@@ -248,6 +325,7 @@ func finite(v float64) float64 {
 // writer writes what groups say. It is one goroutine's.
 type writer struct {
 	*machine
+	*counter
 	view *view
 	lang string
 }
@@ -266,7 +344,7 @@ func (w *writer) diagnosis(g *group) (diagnosis.Diagnosis, error) {
 		Evidence:   evidence(g),
 	}
 	for _, t := range g.conns {
-		d.Connections = append(d.Connections, t.id())
+		d.Connections = append(d.Connections, t.id)
 	}
 	d.Frames = frames(w.view.in, h.evidence, d.Evidence)
 	w.trust(&d, h)
@@ -440,9 +518,9 @@ func party(h *hit, lang string) string {
 	case len(h.conns) == 0:
 		return word
 	case h.culprit == diagnosis.Client:
-		addr = h.conns[0].client().Addr().String()
+		addr = h.conns[0].client.Addr().String()
 	default:
-		addr = h.conns[0].server().String()
+		addr = h.conns[0].server.String()
 	}
 	return word + " " + addr
 }

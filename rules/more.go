@@ -23,7 +23,7 @@ const (
 // one cause, culprit and severity to one that stands where the first of them stood.
 // What is only known of forgotten conversations is never told by itself: too little
 // is left of them to tell a story.
-func curtailed(order []*group) []*group {
+func curtailed(order []*group, c *counter) []*group {
 	type kind struct {
 		cause   diagnosis.Cause
 		culprit diagnosis.Culprit
@@ -54,7 +54,7 @@ func curtailed(order []*group) []*group {
 	}
 	for k, more := range rest {
 		more.told = told[k.kind]
-		more.measure()
+		c.measure(more)
 	}
 	return out
 }
@@ -70,7 +70,7 @@ func (w *writer) rest(g *group) (diagnosis.Diagnosis, error) {
 		Evidence: g.sample(),
 	}
 	for _, t := range g.conns[:min(len(g.conns), mostConnections)] {
-		d.Connections = append(d.Connections, t.id())
+		d.Connections = append(d.Connections, t.id)
 	}
 	d.Frames = frames(w.view.in, h.evidence, d.Evidence)
 	w.trust(&d, slices.MinFunc(g.hits, func(a, b *hit) int { return cmp.Compare(a.confidence, b.confidence) }))
@@ -92,7 +92,7 @@ func (w *writer) rest(g *group) (diagnosis.Diagnosis, error) {
 		return d, nil
 	}
 	one := &group{hits: []*hit{h}}
-	one.measure()
+	w.measure(one)
 	w.look(one)
 	title, err := w.fill(&r.title, false)
 	if err != nil {
@@ -129,15 +129,15 @@ func (g *group) examples() []string {
 		case len(h.conns) == 0:
 			continue
 		case h.rule.By == ByClient:
-			s = h.conns[0].client().Addr().String()
+			s = h.conns[0].client.Addr().String()
 		case h.rule.By == ByPair:
-			s = h.conns[0].client().Addr().String() + " → " + h.conns[0].server().Addr().String()
+			s = h.conns[0].client.Addr().String() + " → " + h.conns[0].server.Addr().String()
 		case h.rule.By == ByNone:
-			s = h.conns[0].client().String() + " → " + h.conns[0].server().String()
+			s = h.conns[0].client.String() + " → " + h.conns[0].server.String()
 		case h.rule.By == ByHost:
-			s = h.conns[0].server().Addr().String()
+			s = h.conns[0].server.Addr().String()
 		default:
-			s = h.conns[0].server().String()
+			s = h.conns[0].server.String()
 		}
 		if !slices.Contains(out, s) {
 			out = append(out, s)

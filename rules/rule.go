@@ -31,6 +31,8 @@ const (
 	ByPair               // addresses of both
 	ByAll                // all in one
 	ByNone               // each for itself
+
+	sides = int(ByNone) + 1
 )
 
 func sideNames() []string { return []string{nameServer, nameClient, nameHost, "pair", "all", "none"} }

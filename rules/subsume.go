@@ -111,11 +111,11 @@ func (h *hit) seenAs(where Relation) (out []nearness) {
 	return out
 }
 
-func endsOf(t talk, where Relation) []nearness {
-	client, server := t.client().Addr(), t.server().Addr()
+func endsOf(t *talk, where Relation) []nearness {
+	client, server := t.client.Addr(), t.server.Addr()
 	switch where {
 	case SameConnection:
-		return []nearness{{id: t.id()}}
+		return []nearness{{id: t.id}}
 	case SamePair:
 		return []nearness{{a: client, b: server}}
 	case SameServer:

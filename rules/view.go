@@ -63,7 +63,6 @@ func (v *view) look(sub *subject) {
 		}
 		return
 	}
-	sub.unique()
 	if c := worstOf(sub.conns); c != nil {
 		v.about(c)
 	}
