@@ -48,32 +48,40 @@ func (k *Key) Is(o *Key) bool {
 			le.Uint64(k.A[:])^le.Uint64(o.A[:])|le.Uint64(k.B[:])^le.Uint64(o.B[:]) == 0
 }
 
-// Hash mixes the key into 64 bits. It is the same for both directions, since a
-// key is.
-func (k *Key) Hash() uint64 {
+// Hash32 mixes the key into 32 bits. It is the same for both directions, since a
+// key is. Tables and lanes find a conversation by it, so that all have to mix alike.
+func (k *Key) Hash32() uint32 {
 	le := binary.LittleEndian
-	rest := uint64(k.PortA)<<48 | uint64(k.PortB)<<32 | uint64(k.Realm)<<8 ^ uint64(k.Proto)
-	return hash(le.Uint64(k.A[0:]), le.Uint64(k.A[8:]), le.Uint64(k.B[0:]), le.Uint64(k.B[8:]), rest)
-}
-
-func hash(a, a8, b, b8, rest uint64) uint64 {
-	const m = 0x9E3779B97F4A7C15
-	h := mix(a^m, a8)
+	a, a8, b, b8 := le.Uint64(k.A[0:]), le.Uint64(k.A[8:]), le.Uint64(k.B[0:]), le.Uint64(k.B[8:])
+	if k.Realm == 0 && a|b == 0 && a8&b8&math.MaxUint32 == mapped && (a8|b8)&math.MaxUint32 == mapped {
+		p := Pair4{end4(a8, k.PortA), end4(b8, k.PortB)}
+		return p.Hash32(k.Proto)
+	}
+	h := mix(a^seedA, a8)
 	h = mix(h, b)
 	h = mix(h, b8)
-	h = mix(h, rest)
+	h = mix(h, uint64(k.PortA)<<48|uint64(k.PortB)<<32|uint64(k.Realm)<<8^uint64(k.Proto))
 	// The ports are in the upper half, and a product carries upwards only: without
 	// this all connections of two hosts would have the same lower half.
-	h *= 0xc4ceb9fe1a85ec53
-	return h ^ h>>29
+	h *= spread
+	return half(h ^ h>>29)
 }
 
-// Hash32 is Hash in the 32 bits that a packet carries: tables and lanes find a
-// conversation by it, so that all must fold alike.
-func (k *Key) Hash32() uint32 { return half(k.Hash()) }
+// Odd numbers without a pattern.
+const (
+	seedA  = 0x9E3779B97F4A7C15
+	seedB  = 0xD6E8FEB86659FD93
+	spread = 0xc4ceb9fe1a85ec53
+)
 
 func half(h uint64) uint32 {
 	return uint32(h ^ h>>32) //nolint:gosec // the lower half is what is wanted
+}
+
+func mix(h, v uint64) uint64 {
+	h ^= v
+	h *= 0xff51afd7ed558ccd
+	return h ^ h>>32
 }
 
 // Pair4 is the two ends of a packet over IPv4 in two numbers, address<<16 | port, lower
@@ -96,31 +104,33 @@ func (p *Pair4) PortA() uint16 { return uint16(p.A & math.MaxUint16) }
 // PortB is that of the higher one.
 func (p *Pair4) PortB() uint16 { return uint16(p.B & math.MaxUint16) }
 
-// words are the addresses as they stand in a Key.
-func (p *Pair4) words() (a8, b8 uint64) {
-	const mapped = 0xffff << 16                                                                                                 // ::ffff:0:0/96
-	return mapped | uint64(bits.ReverseBytes32(uint32(p.A>>16)))<<32, mapped | uint64(bits.ReverseBytes32(uint32(p.B>>16)))<<32 //nolint:gosec // 48 bits
+// mapped is how the last eight bytes of an IPv4 address in a Key begin: ::ffff:0:0/96.
+const mapped = 0xffff << 16
+
+// word4 is the last eight bytes of the address of an end, as they are read from a Key.
+func word4(end uint64) uint64 {
+	return mapped | uint64(bits.ReverseBytes32(uint32(end>>16)))<<32 //nolint:gosec // 48 bits
 }
 
-// Hash32 is that of the Key.
+// end4 turns that, and a port, into an end.
+func end4(word uint64, port uint16) uint64 {
+	return uint64(bits.ReverseBytes32(uint32(word>>32)))<<16 | uint64(port)
+}
+
+// Hash32 is that of the Key: most packets have one, so it takes a single product of
+// all bits with all. An end is of 48 bits, so that no factor can be 0.
 func (p *Pair4) Hash32(proto uint8) uint32 {
-	a8, b8 := p.words()
-	return half(hash(0, a8, 0, b8, p.A&math.MaxUint16<<48|p.B&math.MaxUint16<<32^uint64(proto)))
+	hi, lo := bits.Mul64(p.A^seedA, p.B^uint64(proto)<<48^seedB)
+	h := (hi ^ lo) * spread
+	return half(h)
 }
 
 // Key fills in a Key without a realm.
 func (p *Pair4) Key(proto uint8, k *Key) {
-	a8, b8 := p.words()
 	*k = Key{Proto: proto, PortA: p.PortA(), PortB: p.PortB()}
 	// In one piece: who reads them so would wait for pieces to be written.
-	binary.LittleEndian.PutUint64(k.A[8:], a8)
-	binary.LittleEndian.PutUint64(k.B[8:], b8)
-}
-
-func mix(h, v uint64) uint64 {
-	h ^= v
-	h *= 0xff51afd7ed558ccd
-	return h ^ h>>32
+	binary.LittleEndian.PutUint64(k.A[8:], word4(p.A))
+	binary.LittleEndian.PutUint64(k.B[8:], word4(p.B))
 }
 
 // AddrA and AddrB return the endpoints for the edges of the program.
