@@ -3,6 +3,7 @@ package analyze
 import (
 	"fmt"
 	"maps"
+	"math/bits"
 	"slices"
 
 	"netwhy/analyze/finding"
@@ -40,8 +41,7 @@ type socket struct {
 	name     uint16 // that its frames are counted under, by names
 }
 
-// guess is what a socket knows while it probes, by the places of specs in the order
-// of asking. Those beyond the last bit are asked again and again.
+// guess is what a socket knows while it probes, by the places of specs in their panel.
 type guess struct {
 	ruled uint64    // said no
 	none  [2]uint64 // said no to what waits in this direction now
@@ -250,17 +250,22 @@ func (k *socket) probe(l *lane, slot uint32, c *conversation, carrier proto.Tran
 	dir := k.first & 1
 	b, back := k.waiting(dir), k.waiting(dir^1)
 	list := l.specs.order(carrier, c.key.PortA, c.key.PortB)
-	for at, probe := range list.probes {
-		bit := uint64(1) << at // 0 beyond the last
-		if g.ruled&bit != 0 {
-			continue
+	front, behind := g.open(list, dir, b), g.open(list, dir^1, back)
+	g.ruled |= list.all &^ (front | behind)
+	rest := list.rest & (front | behind)
+	for i := 0; i < len(list.known) || rest != 0; i++ {
+		at, knows := bits.TrailingZeros64(rest), i < len(list.known)
+		if knows {
+			at = int(list.known[i])
+		} else {
+			rest &= rest - 1
 		}
-		v := proto.No
-		if len(b) > 0 {
-			v = g.ask(probe, dir, b, bit)
+		bit, v := uint64(1)<<at, proto.No
+		if front&bit != 0 {
+			v = g.ask(list.probes[at], dir, b, bit)
 		}
-		if len(back) > 0 && v < proto.Certain {
-			v = max(v, g.ask(probe, dir^1, back, bit))
+		if behind&bit != 0 && v < proto.Certain {
+			v = max(v, g.ask(list.probes[at], dir^1, back, bit))
 		}
 		switch v {
 		case proto.No:
@@ -268,13 +273,12 @@ func (k *socket) probe(l *lane, slot uint32, c *conversation, carrier proto.Tran
 		case proto.NeedMore:
 			unsure = true
 		case proto.Likely:
-			i := list.specs[at]
-			if l.specs.knows(i, c.key.PortA) || l.specs.knows(i, c.key.PortB) {
-				k.attach(l, slot, c, &l.specs.all[i])
+			if knows {
+				k.attach(l, slot, c, &l.specs.all[list.specs[at]])
 				return
 			}
 			if best < 0 {
-				best = i
+				best = list.specs[at]
 			}
 		case proto.Certain:
 			k.attach(l, slot, c, &l.specs.all[list.specs[at]])
@@ -296,12 +300,21 @@ func (k *socket) probe(l *lane, slot uint32, c *conversation, carrier proto.Tran
 	}
 }
 
-// ask probes what waits in a direction, unless the answer is known: who said no to
-// the same bytes before says it again.
-func (g *guess) ask(probe func(flow.Dir, []byte) proto.Verdict, dir flow.Dir, b []byte, bit uint64) proto.Verdict {
-	if g.none[dir&1]&bit != 0 {
-		return proto.No
+// open are those who may not say no to what waits in a direction: who said no to the same
+// bytes before says it again, and some say it to the first of them.
+func (g *guess) open(list *asked, dir flow.Dir, b []byte) uint64 {
+	if len(b) == 0 {
+		return 0
 	}
+	some := list.all &^ (g.ruled | g.none[dir&1])
+	if len(b) >= proto.MinFirst {
+		some &= list.first[dir&1][b[0]]
+	}
+	return some
+}
+
+// ask probes what waits in a direction.
+func (g *guess) ask(probe func(flow.Dir, []byte) proto.Verdict, dir flow.Dir, b []byte, bit uint64) proto.Verdict {
 	v := probe(dir, b)
 	if v == proto.No {
 		g.none[dir&1] |= bit

@@ -17,7 +17,7 @@ type specs struct {
 	defs   map[finding.Code]*finding.Def
 	names  *names
 	byPort map[uint16][]int // those that know the port, in registry order
-	rest   map[proto.Transport][]int
+	panels [2]*panel        // over TCP, over UDP
 	number map[numbered][]int
 	over   map[string]*proto.Spec // SCTP: who takes messages, by name
 	known  []uint16               // by port: its place in ports, plus 1; 0: no spec knows it
@@ -28,10 +28,24 @@ type specs struct {
 	pairs  map[pair]*asked
 }
 
-// asked are the specs to probe, in order.
-type asked struct {
+// panel are those over TCP or UDP that can be asked about bytes, each with a bit of its
+// own: its place.
+type panel struct {
 	specs  []int
 	probes []func(flow.Dir, []byte) proto.Verdict
+	first  [2][256]uint64 // by direction and first byte: those that may not say no
+}
+
+// maxPanel is how many a panel has bits for.
+const maxPanel = 64
+
+// asked are the specs to probe, by their places: those that know a port, in order, and
+// then the rest of those that prove enough.
+type asked struct {
+	*panel
+	known []uint8
+	rest  uint64
+	all   uint64 // known and rest
 }
 
 // pair is two ports that some spec knows.
@@ -97,7 +111,7 @@ func (n *names) of(spec *proto.Spec) uint16 {
 func newSpecs(all []proto.Spec) *specs {
 	s := &specs{
 		all: all, defs: map[finding.Code]*finding.Def{}, names: newNames(all),
-		byPort: map[uint16][]int{}, rest: map[proto.Transport][]int{}, number: map[numbered][]int{},
+		byPort: map[uint16][]int{}, panels: [2]*panel{newPanel(all, proto.TCP), newPanel(all, proto.UDP)}, number: map[numbered][]int{},
 		over: map[string]*proto.Spec{}, known: make([]uint16, 1<<16),
 	}
 	for i := range all {
@@ -114,11 +128,6 @@ func newSpecs(all []proto.Spec) *specs {
 		}
 		if spec.Message != nil {
 			s.over[spec.Name] = spec
-		}
-		for _, t := range []proto.Transport{proto.TCP, proto.UDP} {
-			if spec.Carrier&t != 0 && spec.Probe != nil && !spec.Weak {
-				s.rest[t] = append(s.rest[t], i)
-			}
 		}
 		for _, t := range []proto.Transport{proto.ICMP, proto.IP, proto.Link} {
 			if spec.Carrier&t != 0 {
@@ -141,24 +150,44 @@ func (s *specs) place(spec *proto.Spec) uint8 {
 	return 0
 }
 
+func newPanel(all []proto.Spec, carrier proto.Transport) *panel {
+	p := &panel{}
+	for i := range all {
+		spec := &all[i]
+		if spec.Carrier&carrier == 0 || spec.Probe == nil || len(p.specs) == maxPanel {
+			continue
+		}
+		bit := uint64(1) << len(p.specs)
+		p.specs, p.probes = append(p.specs, i), append(p.probes, spec.Probe)
+		for dir := range p.first {
+			for c := range p.first[dir] {
+				if spec.First == nil || spec.First(flow.Dir(dir), byte(c)) {
+					p.first[dir][c] |= bit
+				}
+			}
+		}
+	}
+	return p
+}
+
 // order yields the specs to probe: those that know a port first. Of the two ports of a
 // conversation nearly always one is known, or none.
 func (s *specs) order(carrier proto.Transport, a, b uint16) *asked {
 	x, y := s.known[a], s.known[b]
+	made, among := &s.orders[0], s.panels[0]
+	if carrier == proto.UDP {
+		made, among = &s.orders[1], s.panels[1]
+	}
 	if x != 0 && y != 0 && x != y {
 		k := pair{carrier, a, b}
 		list, ok := s.pairs[k]
 		if !ok {
-			list = s.inOrder(carrier, a, b)
+			list = s.inOrder(among, a, b)
 			if len(s.pairs) < maxPairs {
 				s.pairs[k] = list
 			}
 		}
 		return list
-	}
-	made := &s.orders[0]
-	if carrier == proto.UDP {
-		made = &s.orders[1]
 	}
 	list := &(*made)[max(x, y)]
 	if *list == nil {
@@ -166,28 +195,27 @@ func (s *specs) order(carrier proto.Transport, a, b uint16) *asked {
 		if x|y != 0 {
 			port = s.ports[max(x, y)-1]
 		}
-		*list = s.inOrder(carrier, port, 0)
+		*list = s.inOrder(among, port, 0)
 	}
 	return *list
 }
 
-func (s *specs) inOrder(carrier proto.Transport, a, b uint16) *asked {
-	var list asked
-	add := func(i int) {
-		list.specs, list.probes = append(list.specs, i), append(list.probes, s.all[i].Probe)
-	}
+func (s *specs) inOrder(among *panel, a, b uint16) *asked {
+	list := asked{panel: among}
 	for _, port := range [2]uint16{a, b} {
-		for _, i := range s.byPort[port] {
-			if s.all[i].Carrier&carrier != 0 && s.all[i].Probe != nil {
-				add(i)
+		for at, i := range among.specs {
+			if s.knows(i, port) && list.all>>at&1 == 0 {
+				list.known = append(list.known, uint8(at))
+				list.all |= 1 << at
 			}
 		}
 	}
-	for _, i := range s.rest[carrier] {
-		if !s.knows(i, a) && !s.knows(i, b) {
-			add(i)
+	for at, i := range among.specs {
+		if list.all>>at&1 == 0 && !s.all[i].Weak {
+			list.rest |= 1 << at
 		}
 	}
+	list.all |= list.rest
 	return &list
 }
 

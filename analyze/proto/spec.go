@@ -50,6 +50,10 @@ type Spec struct {
 	// Probe looks at the first bytes in one direction (one datagram for UDP,
 	// the frame's payload for IP and Link). It is pure. nil: Certain.
 	Probe func(dir flow.Dir, b []byte) Verdict
+	// First reports whether bytes in a direction may begin with c if Probe does not say
+	// no to them, of MinFirst bytes and more. nil: they may begin with any. It is asked
+	// once, for all bytes: Probe is spared what it would not look at twice.
+	First func(dir flow.Dir, c byte) bool
 	// Weak tells that the content proves too little: the probe is asked only
 	// where one of the ports agrees.
 	Weak bool
@@ -69,6 +73,9 @@ type Spec struct {
 	Again func(s *Scope, dir flow.Dir, b []byte)
 	Codes []finding.Def
 }
+
+// MinFirst is how many bytes have to be there for Spec.First to tell.
+const MinFirst = 8
 
 // Known reports whether Wireshark takes a conversation between two ports for this
 // protocol, given that its content is.

@@ -26,6 +26,7 @@ func Spec() proto.Spec {
 	return proto.Spec{
 		Name: protocol, Doc: "Advanced Message Queuing Protocol 0-9-1 and 1.0",
 		Carrier: proto.TCP, Ports: []uint16{5672},
+		First: func(dir flow.Dir, c byte) bool { return dir == flow.ToClient || c == 'A' },
 		Probe: probe,
 		New:   newAnalyzer,
 		Codes: []finding.Def{{

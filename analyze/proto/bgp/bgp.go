@@ -24,6 +24,7 @@ func Spec() proto.Spec {
 	return proto.Spec{
 		Name: "bgp", Doc: "Border Gateway Protocol 4, RFC 4271",
 		Carrier: proto.TCP, Ports: []uint16{179},
+		First: func(_ flow.Dir, c byte) bool { return c == 0xff },
 		Probe: probe,
 		New:   newAnalyzer,
 		Codes: []finding.Def{

@@ -21,6 +21,7 @@ func Spec() proto.Spec {
 	return proto.Spec{
 		Name: name, Doc: "BitTorrent peer protocol, BEP 3",
 		Carrier: proto.TCP, Anywhere: true, Counts: true, Again: again,
+		First: func(_ flow.Dir, c byte) bool { return c == magic[0] },
 		Probe: func(_ flow.Dir, b []byte) proto.Verdict {
 			n := min(len(b), len(magic))
 			switch {

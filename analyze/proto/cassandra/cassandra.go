@@ -32,6 +32,7 @@ func Spec() proto.Spec {
 	return proto.Spec{
 		Name: name, Doc: "Cassandra native protocol (CQL), versions 1 to 5",
 		Carrier: proto.TCP, Ports: []uint16{9042},
+		First:  func(dir flow.Dir, c byte) bool { return dir == flow.ToServer && c >= 1 && c <= lastVersion },
 		Probe:  probe,
 		New:    newAnalyzer,
 		Also:   []string{unread},

@@ -32,6 +32,7 @@ func Spec() proto.Spec {
 		Name: name, Doc: "DCE/RPC over TCP, C706 and MS-RPCE",
 		Also:    append(gss.Names(), interfaceNames()...),
 		Carrier: proto.TCP, Ports: []uint16{135}, Anywhere: true,
+		First: func(_ flow.Dir, c byte) bool { return c == 5 },
 		Probe: func(_ flow.Dir, b []byte) proto.Verdict {
 			switch {
 			case len(b) > 0 && b[0] != 5, len(b) > 1 && b[1] > 1, len(b) > 2 && !known(b[2]), len(b) > 4 && b[4]&^littleEndian != 0:

@@ -27,6 +27,7 @@ func Spec() proto.Spec {
 	return proto.Spec{
 		Name: name, Doc: "Diameter, RFC 6733",
 		Carrier: proto.TCP, Ports: []uint16{3868},
+		First:  func(_ flow.Dir, c byte) bool { return c == 1 },
 		Probe:  probe,
 		New:    newAnalyzer,
 		Counts: true,

@@ -22,6 +22,7 @@ func Spec() proto.Spec {
 	return proto.Spec{
 		Name: "dnp3", Doc: "Distributed Network Protocol 3, IEEE 1815",
 		Carrier: proto.TCP | proto.UDP, Ports: []uint16{20000},
+		First: func(_ flow.Dir, c byte) bool { return c == 0x05 },
 		Probe: probe,
 		New:   newAnalyzer,
 		Codes: []finding.Def{

@@ -29,6 +29,7 @@ func Spec() proto.Spec {
 	return proto.Spec{
 		Name: "ftp", Doc: "File Transfer Protocol, RFC 959",
 		Carrier: proto.TCP, Ports: []uint16{21},
+		First: func(dir flow.Dir, c byte) bool { return dialog.Begins(dir, c, "UAF", "1245") },
 		Probe: probe,
 		New: func() proto.Analyzer {
 			a := &analyzer{}

@@ -16,6 +16,7 @@ func Spec() proto.Spec {
 		Name: name, Doc: "HTTP/1.0 and 1.1 (RFC 9110, 9112)",
 		Carrier: proto.TCP, Anywhere: true, Taken: assigned.HTTP.Taken,
 		Ports:   ports(),
+		First:   func(_ flow.Dir, c byte) bool { return c == '\r' || c == '\n' || c >= 'A' && c <= 'U' },
 		Probe:   probe,
 		New:     func() proto.Analyzer { return &analyzer{} },
 		Also:    web.MediaNames(),

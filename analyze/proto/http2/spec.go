@@ -26,6 +26,7 @@ func Spec() proto.Spec {
 		Also:    []string{"grpc"},
 		Carrier: proto.TCP,
 		Ports:   []uint16{80, 443, 8080, 50051}, Unlisted: []uint16{443, 50051},
+		First: func(_ flow.Dir, c byte) bool { return c == 0 || c == preface[0] },
 		Probe: probe,
 		New:   func() proto.Analyzer { return newAnalyzer() },
 		Codes: []finding.Def{

@@ -28,6 +28,9 @@ func Spec() proto.Spec {
 	return proto.Spec{
 		Name: name, Doc: "Internet Relay Chat, RFC 2812",
 		Carrier: proto.TCP, Ports: []uint16{6667, 6666, 6668, 6669, 7000},
+		First: func(dir flow.Dir, c byte) bool {
+			return dir == flow.ToClient && (c == ':' || c == 'N') || dir == flow.ToServer && (c == 'N' || c == 'C' || c == 'P')
+		},
 		Probe: probe,
 		New:   func() proto.Analyzer { return &analyzer{book: ask.Book{Protocol: name}} },
 		Codes: []finding.Def{

@@ -25,6 +25,7 @@ func Spec() proto.Spec {
 	return proto.Spec{
 		Name: "kafka", Doc: "Apache Kafka protocol",
 		Carrier: proto.TCP, Ports: []uint16{9092},
+		First: func(dir flow.Dir, c byte) bool { return dir == flow.ToClient || c <= 1 },
 		Probe: probe,
 		New:   newAnalyzer,
 		Codes: []finding.Def{{

@@ -55,6 +55,7 @@ func TCP() proto.Spec {
 	return proto.Spec{
 		Name: "kerberos", Doc: "Kerberos 5 over TCP, RFC 4120, 7.2.2",
 		Carrier: proto.TCP, Ports: []uint16{88},
+		First: func(_ flow.Dir, c byte) bool { return c == 0 },
 		Probe: func(_ flow.Dir, b []byte) proto.Verdict {
 			if len(b) < 4 {
 				return proto.NeedMore

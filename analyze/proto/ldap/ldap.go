@@ -28,6 +28,7 @@ func Spec() proto.Spec {
 		Name: "ldap", Doc: "Lightweight Directory Access Protocol, RFC 4511",
 		Also:    gss.Names(),
 		Carrier: proto.TCP, Ports: []uint16{389, 3268},
+		First: func(_ flow.Dir, c byte) bool { return c == ber.Sequence },
 		Probe: probe,
 		New:   newAnalyzer,
 		Codes: []finding.Def{

@@ -28,6 +28,7 @@ func Spec() proto.Spec {
 	return proto.Spec{
 		Name: "mqtt", Doc: "MQTT 3.1.1 and 5.0",
 		Carrier: proto.TCP, Ports: []uint16{1883},
+		First: func(dir flow.Dir, c byte) bool { return c == connect<<4 || dir == flow.ToServer && c>>4 == publish },
 		Probe: probe,
 		New:   newAnalyzer,
 		Codes: []finding.Def{

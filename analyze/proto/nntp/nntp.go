@@ -31,6 +31,7 @@ func Spec() proto.Spec {
 	return proto.Spec{
 		Name: name, Doc: "Network News Transfer Protocol, RFC 3977",
 		Carrier: proto.TCP, Ports: []uint16{119, 433},
+		First: func(dir flow.Dir, c byte) bool { return dir == flow.ToServer || c == '2' || c == '4' || c == '5' },
 		Probe: probe,
 		New:   func() proto.Analyzer { return &analyzer{book: ask.Book{Protocol: name}} },
 		Codes: []finding.Def{

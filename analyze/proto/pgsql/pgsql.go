@@ -6,6 +6,7 @@ package pgsql
 import (
 	"bytes"
 	"encoding/binary"
+	"strings"
 
 	"netwhy/analyze/finding"
 	"netwhy/analyze/flow"
@@ -33,6 +34,7 @@ func Spec() proto.Spec {
 	return proto.Spec{
 		Name: name, Doc: "PostgreSQL frontend/backend protocol 3",
 		Carrier: proto.TCP, Ports: []uint16{5432},
+		First:  func(dir flow.Dir, c byte) bool { return dir == flow.ToServer && c == 0 || typed(dir, c) },
 		Probe:  probe,
 		New:    newAnalyzer,
 		Counts: true,
@@ -99,17 +101,22 @@ func probe(dir flow.Dir, b []byte) proto.Verdict {
 	return chain(dir, b)
 }
 
-// chain recognises messages in the middle of a session: at least two in a row
-// that fit, to the last byte of what is there.
-func chain(dir flow.Dir, b []byte) proto.Verdict {
+// typed reports whether a message of a direction may be of a type.
+func typed(dir flow.Dir, c byte) bool {
 	types := "QPBEDSHCXpdcfF"
 	if dir == flow.ToClient {
 		types = "RKSZTDCEN12n3IAtsGHWd"
 	}
+	return strings.IndexByte(types, c) >= 0
+}
+
+// chain recognises messages in the middle of a session: at least two in a row
+// that fit, to the last byte of what is there.
+func chain(dir flow.Dir, b []byte) proto.Verdict {
 	n := 0
 	for len(b) >= 5 {
 		size := binary.BigEndian.Uint32(b[1:])
-		if bytes.IndexByte([]byte(types), b[0]) < 0 || size < 4 || size > 1<<20 {
+		if !typed(dir, b[0]) || size < 4 || size > 1<<20 {
 			return proto.No
 		}
 		n++

@@ -10,6 +10,7 @@ import (
 	"netwhy/analyze/flow"
 	"netwhy/analyze/proto"
 	"netwhy/analyze/proto/internal/ask"
+	"netwhy/analyze/proto/internal/dialog"
 	"netwhy/analyze/proto/internal/frames"
 )
 
@@ -25,6 +26,7 @@ func Spec() proto.Spec {
 	return proto.Spec{
 		Name: name, Doc: doc,
 		Carrier: proto.TCP, Ports: []uint16{110},
+		First: func(dir flow.Dir, c byte) bool { return dialog.Begins(dir, c, "ACU", fine[:1]) },
 		Probe: probe,
 		New:   newAnalyzer,
 		Codes: []finding.Def{

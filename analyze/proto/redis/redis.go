@@ -10,6 +10,7 @@ import (
 	"netwhy/analyze/flow"
 	"netwhy/analyze/proto"
 	"netwhy/analyze/proto/internal/ask"
+	"netwhy/analyze/proto/internal/dialog"
 	"netwhy/analyze/proto/internal/frames"
 )
 
@@ -25,6 +26,9 @@ func Spec() proto.Spec {
 	return proto.Spec{
 		Name: "resp", Doc: "Redis serialization protocol",
 		Carrier: proto.TCP, Ports: []uint16{6379, 6380, 26379}, Unlisted: []uint16{6380, 26379},
+		First: func(dir flow.Dir, c byte) bool {
+			return dir == flow.ToClient || c == '*' || dialog.Begins(dir, c, "ASCPI", "")
+		},
 		Probe: probe,
 		New:   newAnalyzer,
 		Codes: []finding.Def{

@@ -24,6 +24,7 @@ func Spec() proto.Spec {
 	return proto.Spec{
 		Name: "vnc", Doc: "Remote Framebuffer (VNC), RFC 6143",
 		Carrier: proto.TCP, Ports: []uint16{5900, 5901, 5902, 5903}, Anywhere: true,
+		First: func(_ flow.Dir, c byte) bool { return c == 'R' },
 		Probe: func(_ flow.Dir, b []byte) proto.Verdict {
 			const mark = "RFB 003."
 			n := min(len(b), len(mark))

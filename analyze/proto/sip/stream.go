@@ -13,6 +13,7 @@ func TCP() proto.Spec {
 	return proto.Spec{
 		Name: name, Doc: "Session Initiation Protocol over TCP, RFC 3261",
 		Carrier: proto.TCP, Ports: []uint16{5060}, Anywhere: true,
+		First: func(_ flow.Dir, c byte) bool { return c == '\r' || c == '\n' || c >= 'A' && c <= 'Z' },
 		Probe: probeStream,
 		New:   func() proto.Analyzer { return &stream{analyzer: analyzer{open: map[string]*request{}}} },
 	}

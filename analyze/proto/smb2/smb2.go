@@ -33,6 +33,7 @@ func Spec() proto.Spec {
 		Name: "nbss", Doc: "Server Message Block 2 and 3, MS-SMB2",
 		Also:    append(gss.Names(), name, "smb"),
 		Carrier: proto.TCP, Ports: []uint16{445, 139},
+		First: func(_ flow.Dir, c byte) bool { return c == 0 || c == 0x81 },
 		Probe: probe,
 		New:   newAnalyzer,
 		Codes: []finding.Def{

@@ -30,6 +30,7 @@ func Spec() proto.Spec {
 		Name: "smtp", Doc: "Simple Mail Transfer Protocol, RFC 5321",
 		Also:    dialog.MailNames(),
 		Carrier: proto.TCP, Ports: []uint16{25, 587, 2525}, Unlisted: []uint16{2525},
+		First: func(dir flow.Dir, c byte) bool { return dialog.Begins(dir, c, "EHL", "245") },
 		Probe: probe,
 		New:   newAnalyzer,
 		Codes: []finding.Def{

@@ -41,6 +41,7 @@ func Spec() proto.Spec {
 	return proto.Spec{
 		Name: name, Doc: "Secure Shell, RFC 4253 and RFC 4252",
 		Carrier: proto.TCP, Ports: []uint16{22},
+		First: func(_ flow.Dir, c byte) bool { return c == 'S' },
 		Probe: func(_ flow.Dir, b []byte) proto.Verdict {
 			const magic = "SSH-"
 			if len(b) < len(magic) {

@@ -13,6 +13,7 @@ func TCP() proto.Spec {
 	return proto.Spec{
 		Name: name, Doc: "Syslog over TCP, RFC 6587",
 		Carrier: proto.TCP, Ports: []uint16{514, 601, 1514, 5140, 10514}, Unlisted: []uint16{514, 601, 1514, 5140, 10514},
+		First: func(dir flow.Dir, c byte) bool { return dir == flow.ToServer && (c == '<' || c >= '1' && c <= '9') },
 		Probe: probeStream,
 		New:   func() proto.Analyzer { return &stream{} },
 	}

@@ -29,6 +29,7 @@ func Spec() proto.Spec {
 	return proto.Spec{
 		Name: name, Doc: "TACACS+, RFC 8907",
 		Carrier: proto.TCP, Ports: []uint16{49},
+		First:  func(dir flow.Dir, c byte) bool { return dir == flow.ToServer && c>>4 == majorNum && c&0xf <= 1 },
 		Probe:  probe,
 		New:    newAnalyzer,
 		Counts: true,

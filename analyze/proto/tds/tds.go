@@ -28,6 +28,7 @@ func Spec() proto.Spec {
 	return proto.Spec{
 		Name: "tds", Doc: "Tabular Data Stream, MS-TDS",
 		Carrier: proto.TCP, Ports: []uint16{1433},
+		First: func(_ flow.Dir, c byte) bool { return known(c) },
 		Probe: probe,
 		New:   newAnalyzer,
 		Codes: []finding.Def{

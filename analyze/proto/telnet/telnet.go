@@ -21,6 +21,7 @@ func Spec() proto.Spec {
 	return proto.Spec{
 		Name: "telnet", Doc: "Telnet, RFC 854",
 		Carrier: proto.TCP, Ports: []uint16{23},
+		First: func(_ flow.Dir, c byte) bool { return c == 0xff },
 		Probe: func(_ flow.Dir, b []byte) proto.Verdict {
 			const iac, will, dont = 0xff, 0xfb, 0xfe
 			for i := range 2 { // one negotiation, or two where there are more

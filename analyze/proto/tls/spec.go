@@ -15,7 +15,10 @@ func Spec() proto.Spec {
 	return proto.Spec{
 		Name: name, Doc: "TLS 1.0 to 1.3 (RFC 2246, 4346, 5246, 8446)",
 		Carrier: proto.TCP, Anywhere: true, Taken: assigned.TLS.Taken,
-		Ports:  []uint16{443, 465, 636, 853, 989, 990, 992, 993, 994, 995, 3269, 5061, 8443, 8883},
+		Ports: []uint16{443, 465, 636, 853, 989, 990, 992, 993, 994, 995, 3269, 5061, 8443, 8883},
+		First: func(_ flow.Dir, c byte) bool {
+			return c&oldHelloFlag != 0 || c >= handshake.RecordChangeCipher && c <= handshake.RecordHeartbeat
+		},
 		Probe:  probe,
 		New:    func() proto.Analyzer { return newAnalyzer() },
 		Wraps:  true,

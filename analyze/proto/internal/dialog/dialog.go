@@ -51,6 +51,18 @@ func New(protocol string, reply func(s *proto.Scope, r *Reply), secret ...string
 	return &Dialog{Reply: reply, Secret: secret, book: ask.Book{Protocol: protocol}}
 }
 
+// Begins reports whether the first byte of a direction is one of those that a verb begins
+// with, in any case, or a reply.
+func Begins(dir flow.Dir, c byte, verbs, replies string) bool {
+	if dir == flow.ToClient {
+		return strings.IndexByte(replies, c) >= 0
+	}
+	if c >= 'a' && c <= 'z' {
+		c -= 'a' - 'A'
+	}
+	return strings.IndexByte(verbs, c) >= 0
+}
+
 // ProbeReply recognises a first reply with one of the codes, and asks for more
 // bytes until it has a line.
 func ProbeReply(b []byte, codes ...string) bool {
