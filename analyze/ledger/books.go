@@ -87,9 +87,11 @@ func (b *Books) talkOf(r *record) *talk {
 			t.voice[d].ttl, t.voice[d].ttls = r.ttl[d], 1
 		}
 		if r.print[d] != 0 {
-			t.remember(r.print[d], flow.Dir(d), r.ttl[d], r.stop)
+			t.voice[d].prints.set(0, r.print[d], r.ttl[d], r.stop)
+			t.voice[d].recentAt++
 		}
 	}
+	t.shook(r)
 	if r.askedLen > 0 {
 		t.firstWords(r)
 	} else {
@@ -251,7 +253,11 @@ func (b *Books) Segment(ref Ref, s *tcp.Segment, m tcp.Marks, v *tcp.View) {
 	if r.talk != 0 {
 		t = b.talks.at(r.talk)
 	}
-	if b.copied(r, t, s) {
+	if t != nil && s.Flags&tcp.FlagRST == 0 {
+		if t.met(s) {
+			return
+		}
+	} else if b.copied(r, t, s) {
 		return
 	}
 	r.note(s.Frame, s.Time, s.Dir&1, s.Len, s.WireLen, s.TTL)
@@ -269,6 +275,9 @@ func (b *Books) segment(r *record, t *talk, s *tcp.Segment, m tcp.Marks, v *tcp.
 	retried := false
 	if s.Flags&control != 0 || r.flags&flagEstablished == 0 {
 		retried = r.handshake(s, v)
+		if t != nil {
+			t.shook(r)
+		}
 		if m.Has(tcp.ReusedPorts) {
 			r.flags |= flagReused
 		}
@@ -441,6 +450,7 @@ func (t *talk) over(r *record) {
 	}
 	if t.turn.state == turnResponse {
 		t.finish(r)
+		t.turn = turn{}
 	} else {
 		t.pauseTurn(&t.turn)
 	}

@@ -34,11 +34,10 @@ type load struct {
 	peakIn at
 	pairs  pairs // round trip repeatst bytes in flight
 	echo   echo
-	hashes [bulkSlots]uint32  // as voice.hashes
-	recent [bulkSlots]imprint // as voice.recent
-	delays [8]uint32          // µs, of overtaken segments
-	late   kept               // of delays
-	lateBy int64              // longest of these, ns
+	prints manyPrints // instead of voice.prints
+	delays [8]uint32  // µs, of overtaken segments
+	late   kept       // of delays
+	lateBy int64      // longest of these, ns
 
 	holes   [maxHoles]hole
 	nHoles  uint8
@@ -134,10 +133,9 @@ func (t *talk) grow() *bulk {
 	if t.bulk == nil {
 		t.bulk = t.b.bulks.get()
 		for d := range t.voice {
-			r := &t.voice[d].rtt
-			copy(t.bulk.dir[d].rtts[:], r.few[:r.kept.n])
-			copy(t.bulk.dir[d].hashes[:], t.voice[d].hashes[:])
-			copy(t.bulk.dir[d].recent[:], t.voice[d].recent[:])
+			f, l := &t.voice[d], &t.bulk.dir[d]
+			copy(l.rtts[:], f.few[:f.rtt.kept.n])
+			l.prints.begin(&f.prints)
 		}
 	}
 	return t.bulk

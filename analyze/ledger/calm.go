@@ -39,15 +39,15 @@ func (t *talk) calm(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View) bool {
 		o.keepRun = 0
 	}
 	if v.RTT > 0 {
-		t.sampled(d^1, s, v.RTT, v.RTTFrame)
+		t.sampled(o, d^1, s, v.RTT, v.RTTFrame)
 	}
 	if before(o.acked, s.Ack) {
-		t.progress(d^1, s, v)
+		t.progress(o, d^1, s, v)
 	}
 	if s.Stamped && t.bulk != nil {
 		t.echoed(s, s.TSVal, s.TSEcr)
 	}
-	t.announced(r, s, v)
+	t.announced(f, o, r, s, v)
 	if s.Len > 0 {
 		if r.packets[d] <= fewSegments && int(s.Len) <= len(s.Data) {
 			f.sound++
@@ -57,7 +57,7 @@ func (t *talk) calm(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View) bool {
 			t.grow()
 		}
 		f.starts(s, s.Seq)
-		t.took(r, s, s.Seq+s.Len, s.Len)
+		t.took(f, o, r, s, s.Seq+s.Len, s.Len)
 		f.lastAt = max(f.lastAt, s.Time)
 		f.optBytes, t.v6 = uint8(min(len(s.Options), maxOptions)), s.IPv6
 		t.rec = max(t.rec, s.Time)
@@ -69,14 +69,13 @@ func (t *talk) calm(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View) bool {
 
 // silent notes the latest silence of the whole connection, before s.
 func (t *talk) silent(s *tcp.Segment) {
-	if t.last != 0 && s.Time-t.last >= quietFrom {
+	if s.Time-t.last >= quietFrom && t.last != 0 {
 		t.quiet, t.quietEnd, t.quietFrame, t.quietDir = s.Time-t.last, s.Time, s.Frame, s.Dir&1
 	}
 }
 
 // progress takes the first acknowledgement of some of direction d's data.
-func (t *talk) progress(d flow.Dir, s *tcp.Segment, v *tcp.View) {
-	o := &t.voice[d&1]
+func (t *talk) progress(o *voice, d flow.Dir, s *tcp.Segment, v *tcp.View) {
 	if t.bulk != nil {
 		t.settle(d, s)
 	}

@@ -1,7 +1,8 @@
 package ledger
 
 import (
-	"netwhy/analyze/flow"
+	"encoding/binary"
+
 	"netwhy/analyze/tcp"
 )
 
@@ -28,50 +29,56 @@ const (
 	stampBytes = 12
 )
 
-// imprint is a segment that came by, to recognise its copies: its hash stands apart,
-// since of most nothing else is ever read.
-type imprint struct {
-	at  int64
-	ttl uint8
+// prints are the latest segments of a direction, to recognise their copies: of most
+// nothing but the hash is ever read.
+type prints struct {
+	hash [recentSlots]uint32
+	ttl  [recentSlots]uint8
+	at   [recentSlots]int64
+}
+
+// manyPrints are those of a direction with many segments under way.
+type manyPrints struct {
+	tag  [bulkSlots]uint8 // eight bits of each hash
+	hash [bulkSlots]uint32
+	ttl  [bulkSlots]uint8
+	at   [bulkSlots]int64
 }
 
 // fingerprint mixes what a copy has in common with its original, and what tells a
 // segment sent again from it: the IP ID and the timestamp.
 func fingerprint(s *tcp.Segment) uint32 {
-	const m = 0x9E3779B97F4A7C15
-	h := uint64(s.Seq)<<32 | uint64(s.Ack)
-	h = (h ^ uint64(s.Flags)<<48 ^ uint64(s.Window)<<32 ^ uint64(s.Len)) * m
-	h ^= h >> 29
-	h = (h ^ uint64(s.IPID)) * m
-	h ^= h >> 29
-	h = (h ^ s.Head) * m
-	h ^= h >> 29
+	const a, b, c, d = 0x9E3779B97F4A7C15, 0xD1B54A32D192ED03, 0x8CB92BA72F3D8DD7, 0xABC98388FB8FAC03
+	h := (uint64(s.Seq) | uint64(s.Ack)<<32) * a // neighbours in a segment: a word of memory
+	h += (uint64(s.Flags) | uint64(s.Window)<<16 | uint64(s.Len)<<32 ^ uint64(s.IPID)<<48) * b
+	h += s.Head * c
 	if s.Stamped {
-		h = (h ^ uint64(s.TSVal)<<32 ^ uint64(s.TSEcr)) * m
-	} else {
-		for _, x := range s.Options {
-			h = (h ^ uint64(x)) * m
-		}
+		h += (uint64(s.TSVal) | uint64(s.TSEcr)<<32) * d
+	} else if len(s.Options) > 0 {
+		h = stir(h, s.Options)
 	}
-	h ^= h >> 32
-	return uint32(h&(1<<32-1)) | 1
+	return uint32(h>>32) | 1
+}
+
+// stir mixes options into a fingerprint.
+func stir(h uint64, options []byte) uint64 {
+	const m = 0x9E3779B97F4A7C15
+	for _, x := range options {
+		h = (h ^ h>>32 ^ uint64(x)) * m
+	}
+	return h
 }
 
 // copied reports whether a segment is a copy of one that came by, and counts it. t is nil
 // if the conversation has no talk.
 func (b *Books) copied(r *record, t *talk, s *tcp.Segment) bool {
-	d := s.Dir & 1
 	if s.Flags&tcp.FlagRST != 0 && s.IPID == 0 && (t == nil || !t.doubled(r)) {
 		return false // a closed port answers each segment with the same RST
 	}
-	hash := fingerprint(s)
 	if t != nil {
-		if t.met(hash, d) && t.again(hash, s) {
-			return true
-		}
-		t.remember(hash, d, s.TTL, s.Time)
-		return false
+		return t.met(s)
 	}
+	d, hash := s.Dir&1, fingerprint(s)
 	since := s.Time - r.stop
 	soon := since < copyWindow || s.Flags&tcp.FlagSYN != 0 && since < synWindow ||
 		since < routedWindow && s.IPID != 0 && s.TTL < r.ttl[d] || since < lateWindow && s.IPID != 0 && s.Len > 0
@@ -80,70 +87,90 @@ func (b *Books) copied(r *record, t *talk, s *tcp.Segment) bool {
 	if !same {
 		return false
 	}
-	b.talkOf(r).copy(s, d, &imprint{ttl: r.ttl[d], at: r.stop})
+	b.talkOf(r).copy(s, since, r.ttl[d])
 	return true
 }
 
+// met reports whether a segment is a copy of one of the latest, and counts it. Else it
+// is one of these from now on. Its hash is nearly never among them, so this is asked
+// first, and of all of them at once.
+func (t *talk) met(s *tcp.Segment) bool {
+	hash := fingerprint(s)
+	f := &t.voice[s.Dir&1]
+	if t.bulk != nil {
+		x := &t.bulk.dir[s.Dir&1].prints
+		if x.holds(hash) && t.again(s, hash, x.hash[:], x.at[:], x.ttl[:]) {
+			return true
+		}
+		x.set(f.recentAt, hash, s.TTL, s.Time)
+	} else {
+		x := &f.prints
+		h := &x.hash
+		if (h[0] == hash || h[1] == hash || h[2] == hash || h[3] == hash) && t.again(s, hash, x.hash[:], x.at[:], x.ttl[:]) {
+			return true
+		}
+		x.set(f.recentAt, hash, s.TTL, s.Time)
+	}
+	f.recentAt++
+	return false
+}
+
+func (x *prints) set(n uint8, hash uint32, ttl uint8, at int64) {
+	i := n % recentSlots
+	x.hash[i], x.ttl[i], x.at[i] = hash, ttl, at
+}
+
+func (x *manyPrints) set(n uint8, hash uint32, ttl uint8, at int64) {
+	i := n % bulkSlots
+	x.tag[i], x.hash[i], x.ttl[i], x.at[i] = tag(hash), hash, ttl, at
+}
+
+func tag(hash uint32) uint8 { return uint8(hash >> 24) }
+
+// holds reports whether a hash may be among the prints: by its tag, eight at a time. A
+// byte of a word is zero if taking one from it borrows from above its highest bit.
+func (x *manyPrints) holds(hash uint32) bool {
+	const ones = 0x0101010101010101
+	same := ones * uint64(tag(hash))
+	a := binary.LittleEndian.Uint64(x.tag[:8]) ^ same
+	b := binary.LittleEndian.Uint64(x.tag[8:]) ^ same
+	return ((a-ones)&^a|(b-ones)&^b)&(ones<<7) != 0
+}
+
+// begin takes over what a direction without bulk remembered.
+func (x *manyPrints) begin(few *prints) {
+	copy(x.hash[:], few.hash[:])
+	copy(x.ttl[:], few.ttl[:])
+	copy(x.at[:], few.at[:])
+	for i, hash := range few.hash {
+		x.tag[i] = tag(hash)
+	}
+}
+
 // again reports whether a segment whose hash was met is a copy, and counts it.
-func (t *talk) again(hash uint32, s *tcp.Segment) bool {
-	d := s.Dir & 1
-	hashes, list := t.prints(d)
+func (t *talk) again(s *tcp.Segment, hash uint32, hashes []uint32, at []int64, ttl []uint8) bool {
 	for i, known := range hashes {
 		if known != hash {
 			continue
 		}
-		p := &list[i]
-		age := s.Time - p.at
+		age := s.Time - at[i]
 		told := s.IPID != 0 || len(s.Options) >= stampBytes // something tells it from one sent again
 		late := age < lateWindow && s.IPID != 0 && s.Len > 0
-		if age < 0 || age >= copyWindow && !late && (age >= routedWindow || s.TTL >= p.ttl || !told) {
+		if age < 0 || age >= copyWindow && !late && (age >= routedWindow || s.TTL >= ttl[i] || !told) {
 			continue
 		}
-		t.copy(s, d, p)
-		if s.TTL != p.ttl {
-			p.ttl, p.at = min(p.ttl, s.TTL), s.Time
+		t.copy(s, age, ttl[i])
+		if s.TTL != ttl[i] {
+			ttl[i], at[i] = min(ttl[i], s.TTL), s.Time
 		}
 		return true
 	}
 	return false
 }
 
-// prints are the latest segments of a direction: more of them where many are under
-// way.
-func (t *talk) prints(d flow.Dir) (hashes []uint32, list []imprint) {
-	if t.bulk != nil {
-		l := &t.bulk.dir[d]
-		return l.hashes[:], l.recent[:]
-	}
-	f := &t.voice[d]
-	return f.hashes[:], f.recent[:]
-}
-
-// met reports whether a hash is among the prints of a direction. It nearly never is, so
-// this is asked first, and of each of them at once.
-func (t *talk) met(hash uint32, d flow.Dir) bool {
-	if t.bulk == nil {
-		h := &t.voice[d].hashes
-		return h[0] == hash || h[1] == hash || h[2] == hash || h[3] == hash
-	}
-	h := &t.bulk.dir[d].hashes
-	return h[0] == hash || h[1] == hash || h[2] == hash || h[3] == hash ||
-		h[4] == hash || h[5] == hash || h[6] == hash || h[7] == hash ||
-		h[8] == hash || h[9] == hash || h[10] == hash || h[11] == hash ||
-		h[12] == hash || h[13] == hash || h[14] == hash || h[15] == hash
-}
-
 // doubled reports whether a good part of the connection's frames came twice.
 func (t *talk) doubled(r *record) bool {
 	return (t.copies[0].n+t.copies[1].n)*3 >= r.packets[0]+r.packets[1]
-}
-
-func (t *talk) remember(hash uint32, d flow.Dir, ttl uint8, at int64) {
-	f := &t.voice[d]
-	hashes, list := t.prints(d)
-	i := int(f.recentAt) & (len(list) - 1) // both lengths are powers of two
-	hashes[i&(len(hashes)-1)], list[i] = hash, imprint{ttl: ttl, at: at}
-	f.recentAt++
 }
 
 // twins counts the copies of one direction's frames.
@@ -154,12 +181,13 @@ type twins struct {
 	routed    bool   // they have another TTL
 }
 
-func (t *talk) copy(s *tcp.Segment, d flow.Dir, of *imprint) {
+// copy counts a copy that came so much later than a segment with that TTL.
+func (t *talk) copy(s *tcp.Segment, later int64, ttl uint8) {
 	t.odd()
-	x := &t.copies[d]
+	x := &t.copies[s.Dir&1]
 	x.n++
-	x.apart = max(x.apart, s.Time-of.at)
-	x.routed = x.routed || s.TTL != of.ttl
+	x.apart = max(x.apart, later)
+	x.routed = x.routed || s.TTL != ttl
 	t.prove(MirrorCopies, s)
 }
 

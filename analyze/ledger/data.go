@@ -103,13 +103,12 @@ func (t *talk) fresh(r *record, s *tcp.Segment, opt *options, seq, end uint32) {
 	if t.twice() {
 		f.timed.sent(end, s.Time, s.Frame)
 	}
-	t.took(r, s, end, end-seq)
+	t.took(f, &t.voice[d^1], r, s, end, end-seq)
 }
 
-// took takes the n new bytes of a segment, which end it.
-func (t *talk) took(r *record, s *tcp.Segment, end, n uint32) {
+// took takes the n new bytes of a segment, which end it, of f for o.
+func (t *talk) took(f, o *voice, r *record, s *tcp.Segment, end, n uint32) {
 	d := s.Dir & 1
-	f := &t.voice[d]
 	if t.bulk != nil {
 		t.bulk.dir[d].fresh(s, n)
 	}
@@ -140,8 +139,14 @@ func (t *talk) took(r *record, s *tcp.Segment, end, n uint32) {
 	f.next = end
 	f.flags |= vHasNext
 	f.newAt = s.Time
-	t.filled(r, d, s.Time)
-	t.spoke(r, s, d, end, n, gap, idle)
+	if o.window < f.inFlight()+f.ample() {
+		t.filled(r, d, s.Time)
+	}
+	if d == flow.ToServer {
+		t.clientSpoke(r, s, n, idle)
+	} else {
+		t.serverSpoke(r, s, n, gap, idle)
+	}
 	f.lastBy, f.push = s.Len, s.Flags&tcp.FlagPSH != 0
 }
 
@@ -166,7 +171,7 @@ func (t *talk) explain(r *record, s *tcp.Segment, d flow.Dir, gap int64) (idle i
 	since, now := max(f.lastAt, f.ackAt), s.Time
 	switch {
 	case f.block != 0:
-		return t.explainBlocked(r, s, d)
+		return t.explainBlocked(s, d)
 	case t.stuck(d):
 		t.lossStall(d, since, now)
 		return 0
@@ -196,7 +201,7 @@ func (t *talk) explain(r *record, s *tcp.Segment, d flow.Dir, gap int64) (idle i
 	}
 	// Everything sent was acknowledged and there was room. The sender learned of
 	// it half a round trip after the tap, and its data took as long to come.
-	half := t.half(r, d^1)
+	half := t.half(d ^ 1)
 	if half == 0 && r.flags&flagMid != 0 {
 		half = t.voice[d].rtt.max
 	}
@@ -215,7 +220,7 @@ func (t *talk) explain(r *record, s *tcp.Segment, d flow.Dir, gap int64) (idle i
 // its acknowledgements pass the tap at once, and the sender waits for them.
 func (t *talk) windowLimited(r *record, d flow.Dir, gap int64) bool {
 	f, o := &t.voice[d], &t.voice[d^1]
-	trip := t.roundTrip(r)
+	trip := t.roundTrip()
 	if r.flags&flagSYN == 0 || o.window == 0 || trip == 0 || gap < trip/2 || gap > trip*3/2+shortWait {
 		return false
 	}
@@ -258,7 +263,7 @@ func (t *talk) repeated(r *record, s *tcp.Segment, m tcp.Marks, opt *options, se
 	}
 	if h, hit := l.fill(seq, end); hit {
 		f.unique += uint64(end - seq)
-		if t.cameLate(r, f, s, opt, &h) {
+		if t.cameLate(f, s, opt, &h) {
 			t.overtaken(d, s, s.Time-h.at)
 			l.strays[l.strayAt%maxRepeats] = seq
 			l.strayAt++
@@ -320,7 +325,7 @@ func (t *talk) repeated(r *record, s *tcp.Segment, m tcp.Marks, opt *options, se
 
 // cameLate tells a segment that was overtaken from one that was sent again: by its
 // IP ID, its timestamp, or by having come too soon for a retransmission.
-func (t *talk) cameLate(r *record, f *voice, s *tcp.Segment, opt *options, h *hole) bool {
+func (t *talk) cameLate(f *voice, s *tcp.Segment, opt *options, h *hole) bool {
 	if !s.IPv6 && f.numbered() {
 		return s.IPID-h.id > 1<<15-1
 	}
@@ -331,7 +336,7 @@ func (t *talk) cameLate(r *record, f *voice, s *tcp.Segment, opt *options, h *ho
 		return before(opt.value, h.stamp)
 	}
 	limit := int64(reorderBlind)
-	if trip := t.roundTrip(r); trip > 0 {
+	if trip := t.roundTrip(); trip > 0 {
 		limit = min(trip*3/4, reorderCap)
 	}
 	return s.Time-h.at < limit

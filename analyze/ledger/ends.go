@@ -174,7 +174,7 @@ func (t *talk) reset(r *record, s *tcp.Segment) {
 	x.seenSide |= 1 << d
 	t.prove(Reset, s)
 	t.misfit(r, s)
-	t.answers(r, s)
+	t.answers(s)
 	if x.n > 1 {
 		return
 	}
@@ -190,16 +190,16 @@ func (t *talk) reset(r *record, s *tcp.Segment) {
 	}
 	x.reqBytes, x.respBytes = t.turn.reqBytes, t.turn.respBytes
 	x.pushing = t.cutShort(r)
-	x.moving = t.rec != 0 && s.Time-t.rec < max(2*t.roundTrip(r), 50*millisecond)
+	x.moving = t.rec != 0 && s.Time-t.rec < max(2*t.roundTrip(), 50*millisecond)
 }
 
 // answers notes a RST that answers the first words after a silence. It need not be
 // the first one: a host that restarts may have sent one that never arrived.
-func (t *talk) answers(r *record, s *tcp.Segment) {
+func (t *talk) answers(s *tcp.Segment) {
 	d := s.Dir & 1
 	f, o, x := &t.voice[d], &t.voice[d^1], &t.resets
 	last := max(o.lastAt, o.keepAt)
-	if x.answered || t.quiet == 0 || t.quietDir != d^1 || f.heard >= t.quietEnd || s.Time-last > second+2*t.half(r, d) {
+	if x.answered || t.quiet == 0 || t.quietDir != d^1 || f.heard >= t.quietEnd || s.Time-last > second+2*t.half(d) {
 		return
 	}
 	x.answered, x.idle, x.took = true, t.quiet, s.Time-last

@@ -255,7 +255,7 @@ func (p *report) reset() {
 	if x.answered && r.flags&flagEstablished != 0 {
 		host := &t.voice[x.answerSide]
 		p.say(ResetAfterIdle, p.usual(ResetAfterIdle), t.proof(ResetAfterIdle),
-			seconds(x.idle), millis(x.took), millis(t.half(r, x.answerSide^1)), count(x.answerTTL), count(host.ttl),
+			seconds(x.idle), millis(x.took), millis(t.half(x.answerSide^1)), count(x.answerTTL), count(host.ttl),
 			yes(host.ttls != 0 && host.ttl != x.answerTTL), words(sender(x.answerSide)), bySender(x.answerSide), yes(x.keepAlive),
 			count(p.requests()), yes(x.zeroWindow))
 	}

@@ -32,7 +32,7 @@ func (p *report) path() {
 
 func (p *report) highRTT() {
 	t, r := p.t, p.r
-	trip := t.roundTrip(r)
+	trip := t.roundTrip()
 	if trip < highTrip {
 		return
 	}
@@ -42,11 +42,11 @@ func (p *report) highRTT() {
 		shake = r.ready - r.start
 	}
 	d := flow.ToServer
-	if t.half(r, flow.ToClient) > t.half(r, flow.ToServer) {
+	if t.half(flow.ToClient) > t.half(flow.ToServer) {
 		d = flow.ToClient
 	}
-	sum := t.voice[d].rtt.summary(t.many(d))
-	other := trip - t.half(r, d)
+	sum := t.trips(d)
+	other := trip - t.half(d)
 	median, p95 := sum.Median+other, sum.P95+other
 	if sum.Samples == 0 {
 		median, p95 = trip, trip
@@ -58,12 +58,12 @@ func (p *report) highRTT() {
 		took += y.parts.Part[conn.Connect]
 	}
 	frames := []at{{r.first, r.start}}
-	if x := &t.voice[d].rtt; x.ack != 0 {
-		frames = append(frames, at{x.data, x.ackAt - x.min}, at{x.ack, x.ackAt})
+	if x := &t.voice[d].best; x.ack != 0 {
+		frames = append(frames, at{x.data, x.ackAt - t.voice[d].rtt.min}, at{x.ack, x.ackAt})
 	}
 	p.say(HighRTT, p.usual(HighRTT), pair(frames...),
 		millis(trip), millis(median), millis(p95), millis(shake),
-		millis(t.half(r, flow.ToServer)), millis(t.half(r, flow.ToClient)), count(trips), seconds(took),
+		millis(t.half(flow.ToServer)), millis(t.half(flow.ToClient)), count(trips), seconds(took),
 		seconds(y.parts.Part[conn.ServerThink]), count(sum.Samples), count(t.voice[0].lost+t.voice[1].lost))
 }
 
@@ -74,7 +74,7 @@ type grown struct {
 }
 
 // queue measures the growth of the half round trip that a direction's segments see.
-func (t *talk) queue(r *record, d flow.Dir) (g grown) {
+func (t *talk) queue(d flow.Dir) (g grown) {
 	if t.bulk == nil {
 		return g
 	}
@@ -83,7 +83,7 @@ func (t *talk) queue(r *record, d flow.Dir) (g grown) {
 	if len(s) == 0 {
 		return g
 	}
-	g.base = t.half(r, d)
+	g.base = t.half(d)
 	g.n = int(l.kept.seen)
 	at := ranked(s, 0.5, 0.95)
 	g.loaded, g.p95 = int64(at[0])*microsecond, int64(at[1])*microsecond
@@ -96,7 +96,7 @@ func (p *report) growth() {
 	if t.bulk == nil {
 		return
 	}
-	up, down := t.queue(r, flow.ToServer), t.queue(r, flow.ToClient)
+	up, down := t.queue(flow.ToServer), t.queue(flow.ToClient)
 	g, side := up, flow.ToServer
 	if down.loaded-down.base > up.loaded-up.base {
 		g, side = down, flow.ToClient
@@ -106,7 +106,7 @@ func (p *report) growth() {
 	}
 	d := busier(t.voice[0].unique, t.voice[1].unique)
 	f := &t.voice[d]
-	other := t.half(r, side^1)
+	other := t.half(side ^ 1)
 	correlation := 0.0
 	if side == d {
 		correlation = t.bulk.dir[d].pairs.correlation()
@@ -150,7 +150,7 @@ func (p *report) plateau(d flow.Dir) {
 	vary := spread(used)
 	took := f.extent()
 	pauses := f.idleWait + f.lossWait
-	if half := t.half(r, d); half > t.half(r, d^1) {
+	if half := t.half(d); half > t.half(d^1) {
 		// The tap is on the sender's side: what is in flight shows.
 		pauses = max(l.dry, pauses)
 	}
@@ -159,12 +159,12 @@ func (p *report) plateau(d flow.Dir) {
 	if vary > plateauVary || full < plateauFull || middle == 0 {
 		return
 	}
-	g, back := t.queue(r, d), t.queue(r, d^1)
+	g, back := t.queue(d), t.queue(d^1)
 	queue := max(g.loaded-g.base, 0)
 	if back.n >= growthSamples {
 		queue = max(queue, back.loaded-back.base)
 	}
-	trip := t.roundTrip(r)
+	trip := t.roundTrip()
 	share := ratio(float64(f.lost), float64(f.segments))
 	limit := 0.0
 	if share > 0 && trip > 0 {

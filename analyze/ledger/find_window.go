@@ -52,7 +52,7 @@ func (p *report) windows() {
 func (p *report) smallWindow(d flow.Dir) {
 	t := p.t
 	f, o := &t.voice[d], &t.voice[d^1]
-	trip := t.roundTrip(p.r)
+	trip := t.roundTrip()
 	took := f.extent()
 	if p.r.flags&(flagSYN|flagUnscaled) != flagSYN || o.maxWin == 0 || trip == 0 || took < 4*trip || f.unique < smallTransfer*uint64(o.maxWin) || f.shutWait > f.winWait {
 		return

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"netwhy/analyze/conn"
+	"netwhy/analyze/flow"
 	"netwhy/analyze/tcp"
 )
 
@@ -14,12 +15,14 @@ type rtt struct {
 	last     int64
 	change   int64 // sum of the differences of successive samples, ns
 	smooth   int64 // of pure ACKs, 1/8 of each new one (RFC 6298, 2.3)
-	quick    int64 // smallest of timestamps; 0: none
 	kept     kept
-	few      [fewSamples]uint32 // µs
-	data     uint64             // frames of the smallest sample: data,
-	ack      uint64             // its ACK,
-	ackAt    int64              // and when that came
+}
+
+// best shows the smallest round trip: the frames of the data and of its ACK, and when
+// that came.
+type best struct {
+	data, ack uint64
+	ackAt     int64
 }
 
 const (
@@ -27,37 +30,45 @@ const (
 	manySamples = 64
 )
 
-// add notes a sample, above 0, and reports whether to keep it: s acknowledged what
-// frame of brought.
-func (r *rtt) add(s *tcp.Segment, ns int64, of uint64) (keep bool) {
-	if r.min == 0 || ns < r.min {
-		r.min, r.data, r.ack, r.ackAt = ns, of, s.Frame, s.Time
+// sampled takes a round trip of direction d, above 0, which s showed by acknowledging
+// what frame of brought.
+func (t *talk) sampled(o *voice, d flow.Dir, s *tcp.Segment, ns int64, of uint64) {
+	x := &o.rtt
+	if x.min == 0 || ns < x.min {
+		x.min, o.best = ns, best{of, s.Frame, s.Time}
 	}
-	r.max = max(r.max, ns)
-	if r.kept.seen > 0 {
-		r.change += max(ns-r.last, r.last-ns)
+	x.max = max(x.max, ns)
+	if x.kept.seen > 0 {
+		x.change += max(ns-x.last, x.last-ns)
 	}
-	r.last = ns
+	x.last = ns
 	if s.Len == 0 { // it did not wait for an answer
-		if r.smooth == 0 {
-			r.smooth = ns
+		if x.smooth == 0 {
+			x.smooth = ns
 		} else {
-			r.smooth += (ns - r.smooth) / 8
+			x.smooth += (ns - x.smooth) / 8
+		}
+		if t.bulk != nil {
+			t.bulk.dir[d&1].acked(ns, s, o.inFlight())
 		}
 	}
-	return r.kept.takes()
-}
-
-// samples returns those kept.
-func (r *rtt) samples(many []uint32) []uint32 {
-	if many != nil {
-		return many[:r.kept.n]
+	if x.kept.takes() {
+		x.kept.put(t.samples(d), micros(ns))
 	}
-	return r.few[:r.kept.n]
 }
 
-func (r *rtt) summary(many []uint32) conn.RTT {
-	at := ranked(r.samples(many), 0.5, 0.95)
+// samples returns where a direction's round trips are kept.
+func (t *talk) samples(d flow.Dir) []uint32 {
+	if t.bulk != nil {
+		return t.bulk.dir[d&1].rtts[:]
+	}
+	return t.voice[d&1].few[:]
+}
+
+// trips sums up the round trips of a direction.
+func (t *talk) trips(d flow.Dir) conn.RTT {
+	r := &t.voice[d].rtt
+	at := ranked(t.samples(d)[:r.kept.n], 0.5, 0.95)
 	out := conn.RTT{
 		Samples: r.kept.seen, Min: r.min, Max: r.max,
 		Median: int64(at[0]) * microsecond, P95: int64(at[1]) * microsecond,

@@ -11,7 +11,7 @@ import (
 type kept struct {
 	seen uint32
 	mask uint32 // one less than each how many is taken, a power of two
-	n    int
+	n    uint8
 }
 
 const microsecond = 1000
@@ -30,11 +30,11 @@ func (k *kept) takes() bool {
 
 // put adds the sample that was taken to buf.
 func (k *kept) put(buf []uint32, v uint32) {
-	if k.n == len(buf) {
+	if int(k.n) >= len(buf) {
 		for i := range len(buf) / 2 {
 			buf[i] = buf[2*i]
 		}
-		k.n = len(buf) / 2
+		k.n /= 2 // the lengths are even
 		k.mask = 2*k.mask + 1
 		if (k.seen-1)&k.mask != 0 {
 			return

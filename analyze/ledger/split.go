@@ -59,7 +59,7 @@ func (t *talk) account(r *record, e *conn.Exchange, told, greeting bool) {
 	if y.kept.takes() {
 		y.kept.put(y.think[:], micros(think))
 	}
-	if think >= slowThink && think >= 4*t.roundTrip(r) && e.RespStart != 0 {
+	if think >= slowThink && think >= 4*t.roundTrip() && e.RespStart != 0 {
 		y.slow++
 		y.slowly += think
 		if think >= pollThink {
@@ -221,7 +221,7 @@ func (t *talk) spread(l *conn.Ledger, from, to int64, rest conn.Part) {
 // pathOf is the round trip between the tap and the server that the wait for an
 // answer holds, of which loss was given away already.
 func (t *talk) pathOf(r *record, e *conn.Exchange, rest, loss int64) int64 {
-	known := t.half(r, flow.ToServer)
+	known := t.half(flow.ToServer)
 	if r.flags&flagUDP != 0 {
 		return rest // nothing tells the path from the server
 	}

@@ -105,7 +105,7 @@ func (t *talk) sideOf(d flow.Dir, s *conn.Side) {
 	s.ZeroWindows, s.WindowFulls, s.KeepAlives, s.Timeouts = f.zeros, f.fulls, f.alive, f.timeouts
 	s.MinWindow, s.MaxWindow = f.minWin, f.maxWin
 	s.MaxInFlight, s.MaxSegment = f.flight, f.most
-	s.RTT = f.rtt.summary(t.many(d))
+	s.RTT = t.trips(d)
 	s.ZeroWindowTime = f.shutTotal
 	s.LossStall = f.lossWait
 	if !t.offloaded(d) {

@@ -31,12 +31,10 @@ const (
 // talk is what a conversation with payload, or with trouble, costs beyond its
 // record. What few conversations need lies elsewhere.
 type talk struct {
-	b     *Books
-	voice [2]voice
-	turn  turn
-	past  [2]asked // requests of earlier turns, newest at pastAt-1
-	last  int64    // time of the last segment of either side
-	rec   int64    // time of the last payload of either side
+	last int64 // time of the last segment of either side
+	rec  int64 // time of the last payload of either side
+	bulk *bulk // nil until there is much data, or trouble with it
+	b    *Books
 
 	// the latest silence of the whole connection that was at least quietFrom long
 	quiet      int64 // its length; 0: none
@@ -48,6 +46,10 @@ type talk struct {
 	v6     bool
 	pastAt uint8
 
+	turn  turn
+	voice [2]voice
+	past  [2]asked // requests of earlier turns, newest at pastAt-1
+
 	reqMin, reqMax uint32 // bytes of a request
 	reqs           uint32
 	reqSum         uint64
@@ -56,7 +58,6 @@ type talk struct {
 	*rare                    // never nil; the shared empty one until there is trouble
 	own    *tally            // of turns that the books saw; never nil
 	told   *tally            // of exchanges that analyzers found; never nil
-	bulk   *bulk             // nil until there is much data, or trouble with it
 	worst  [2]*conn.Exchange // of own and of told exchanges
 	log    stallLog
 	notes  []note
@@ -138,29 +139,6 @@ func (t *talk) clear() {
 	}
 }
 
-// many returns where a direction's samples are kept when there are many.
-func (t *talk) many(d flow.Dir) []uint32 {
-	if t.bulk == nil {
-		return nil
-	}
-	return t.bulk.dir[d].rtts[:]
-}
-
-// sampled takes a round trip of direction d, which s showed.
-func (t *talk) sampled(d flow.Dir, s *tcp.Segment, ns int64, of uint64) {
-	o := &t.voice[d]
-	if o.rtt.add(s, ns, of) {
-		if t.bulk != nil {
-			o.rtt.kept.put(t.bulk.dir[d].rtts[:], micros(ns))
-		} else {
-			o.rtt.kept.put(o.rtt.few[:], micros(ns))
-		}
-	}
-	if t.bulk != nil && s.Len == 0 {
-		t.bulk.dir[d].acked(ns, s, o.inFlight())
-	}
-}
-
 // segment measures one segment of an established, or once established, connection.
 func (t *talk) segment(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View) {
 	d := s.Dir & 1
@@ -225,8 +203,8 @@ func (t *talk) echoed(s *tcp.Segment, value, echo uint32) {
 	l, o := &t.bulk.dir[d^1], &t.voice[d^1]
 	if ns := l.echo.back(echo, s.Time); ns > 0 {
 		l.sample(ns, s)
-		if o.rtt.quick == 0 || ns < o.rtt.quick {
-			o.rtt.quick = ns
+		if o.quick == 0 || ns < o.quick {
+			o.quick = ns
 		}
 	}
 	t.bulk.dir[d].echo.leave(value, s.Time)
@@ -316,7 +294,7 @@ func (t *talk) acknowledge(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View, 
 		took, of = o.timed.acked(s.Ack, s.Time)
 	}
 	if took > 0 && s.Flags&tcp.FlagSYN == 0 {
-		t.sampled(d^1, s, took, of)
+		t.sampled(o, d^1, s, took, of)
 	}
 	if opt.blocks > 0 && opt.duplicate(s.Ack) {
 		t.duplicateReported(d^1, opt)
@@ -335,7 +313,7 @@ func (t *talk) acknowledge(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View, 
 		}
 		return
 	}
-	t.progress(d^1, s, v)
+	t.progress(o, d^1, s, v)
 }
 
 // twice reports whether frames of the connection came twice.
@@ -371,8 +349,8 @@ func (t *talk) keepAlive(s *tcp.Segment) {
 
 // roundTrip is the smallest round trip of the whole path that is known, ns; 0:
 // unknown.
-func (t *talk) roundTrip(r *record) int64 {
-	server, client := t.half(r, flow.ToServer), t.half(r, flow.ToClient)
+func (t *talk) roundTrip() int64 {
+	server, client := t.half(flow.ToServer), t.half(flow.ToClient)
 	if server == 0 || client == 0 {
 		return 0
 	}
@@ -381,10 +359,17 @@ func (t *talk) roundTrip(r *record) int64 {
 
 // half is the smallest round trip between the tap and the end that a direction
 // leads to, ns; 0: unknown.
-func (t *talk) half(r *record, d flow.Dir) int64 {
-	x := &t.voice[d].rtt
+func (t *talk) half(d flow.Dir) int64 {
+	f := &t.voice[d&1]
 	// What is unknown is 0, and one less than that the most there is.
-	return int64(min(uint64(x.min)-1, uint64(x.quick)-1, uint64(r.half(d))-1) + 1) //nolint:gosec // as said
+	return int64(min(uint64(f.rtt.min)-1, uint64(f.quick)-1, uint64(f.shake)-1) + 1) //nolint:gosec // as said
+}
+
+// shook takes what the record knows of the handshake.
+func (t *talk) shook(r *record) {
+	for d := range t.voice {
+		t.voice[d].shake = r.half(flow.Dir(d))
+	}
 }
 
 // half is the handshake's part of it; 0: not seen, or distorted by repetition.

@@ -47,7 +47,7 @@ func (b *Books) vantage(r *record) string {
 	}
 	var up, down int64
 	if t != nil {
-		up, down = t.half(r, flow.ToServer), t.half(r, flow.ToClient)
+		up, down = t.half(flow.ToServer), t.half(flow.ToClient)
 	} else {
 		up, down = r.half(flow.ToServer), r.half(flow.ToClient)
 	}

@@ -115,25 +115,28 @@ const (
 	betweenFrom = 300 * millisecond // between turns
 )
 
-// spoke notes n new bytes in the turn of their direction. gap is the silence of the
-// direction before them, idle what of it was the sender's own.
-func (t *talk) spoke(r *record, s *tcp.Segment, d flow.Dir, end, n uint32, gap, idle int64) {
+// clientSpoke notes n new bytes of the client, which end its s. idle is what of the silence of
+// the direction before them was the sender's own.
+func (t *talk) clientSpoke(r *record, s *tcp.Segment, n uint32, idle int64) {
 	x := &t.turn
-	if d == flow.ToServer {
-		if x.state != turnRequest {
-			t.finish(r)
-			t.ask(r, s)
-		} else if idle >= pauseFrom && idle >= 3*t.roundTrip(r) {
-			x.idleReq += idle
-			t.hurt()
-			t.pauses.request.add(idle)
-			t.prove(SlowClient, s)
-		}
-		x.reqSeq, x.reqEnd, x.reqLast = end, s.Time, s.Frame
-		x.ackFrame, x.ackTime = 0, 0
-		x.reqBytes += uint64(n)
-		return
+	if x.state != turnRequest {
+		t.finish(r)
+		t.ask(r, s)
+	} else if idle >= pauseFrom && idle >= 3*t.roundTrip() {
+		x.idleReq += idle
+		t.hurt()
+		t.pauses.request.add(idle)
+		t.prove(SlowClient, s)
 	}
+	x.reqSeq, x.reqEnd, x.reqLast = t.voice[flow.ToServer].next, s.Time, s.Frame
+	x.ackFrame, x.ackTime = 0, 0
+	x.reqBytes += uint64(n)
+}
+
+// serverSpoke notes n new bytes of the server. gap is the silence of the direction before
+// them, idle what of it was the sender's own.
+func (t *talk) serverSpoke(r *record, s *tcp.Segment, n uint32, gap, idle int64) {
+	x := &t.turn
 	switch x.state {
 	case turnNone:
 		t.speakFirst(r, s)
@@ -141,27 +144,34 @@ func (t *talk) spoke(r *record, s *tcp.Segment, d flow.Dir, end, n uint32, gap, 
 		x.state = turnResponse
 		x.respStart, x.respFrame = s.Time, s.Frame
 	case turnResponse, turnPush:
-		if idle < pauseFrom || idle < 3*t.roundTrip(r) {
-			break
+		if idle >= pauseFrom {
+			t.paused(r, s, gap, idle)
 		}
-		t.hurt()
-		cut := t.cutShort(r)
-		if gap >= pushFrom && !cut {
-			// The message before was complete: this is another one, that nobody
-			// asked for.
-			t.pauses.answer.add(idle)
-			t.prove(ServerPauses, s)
-			t.finish(r)
-			*x = turn{state: turnPush, respStart: s.Time, respFrame: s.Frame}
-			break
-		}
-		x.idleResp += idle
-		t.pauses.answer.add(idle)
-		t.pauses.answer.certain = t.pauses.answer.certain || cut
-		t.prove(ServerPauses, s)
 	}
 	x.respEnd, x.respLast = s.Time, s.Frame
 	x.respBytes += uint64(n)
+}
+
+// paused notes that the server paused within its answer, or between two messages.
+func (t *talk) paused(r *record, s *tcp.Segment, gap, idle int64) {
+	if idle < 3*t.roundTrip() {
+		return
+	}
+	x := &t.turn
+	t.hurt()
+	cut := t.cutShort(r)
+	if gap >= pushFrom && !cut {
+		// The message before was complete: this is another one, that nobody asked for.
+		t.pauses.answer.add(idle)
+		t.prove(ServerPauses, s)
+		t.finish(r)
+		*x = turn{state: turnPush, respStart: s.Time, respFrame: s.Frame}
+		return
+	}
+	x.idleResp += idle
+	t.pauses.answer.add(idle)
+	t.pauses.answer.certain = t.pauses.answer.certain || cut
+	t.prove(ServerPauses, s)
 }
 
 // cutShort reports whether the server's last segment before this one was a full one
@@ -193,7 +203,7 @@ func (t *talk) ask(r *record, s *tcp.Segment) {
 	if since == 0 {
 		return
 	}
-	x.before = max(0, s.Time-since-t.half(r, flow.ToClient))
+	x.before = max(0, s.Time-since-t.half(flow.ToClient))
 	switch {
 	case first:
 		t.firstThink = x.before
@@ -221,7 +231,7 @@ func (t *talk) speakFirst(r *record, s *tcp.Segment) {
 	}
 }
 
-// finish puts the turn under way away.
+// finish puts the turn under way away. Who calls it begins another one.
 func (t *talk) finish(r *record) {
 	x := &t.turn
 	if x.state == turnNone {
@@ -229,7 +239,6 @@ func (t *talk) finish(r *record) {
 	}
 	t.pauseTurn(x)
 	if x.state == turnRequest && x.respStart == 0 || x.state == turnPush {
-		*x = turn{}
 		return // nothing to split: no answer, or no question
 	}
 	e := &t.b.own // its other fields are always zero
@@ -249,7 +258,6 @@ func (t *talk) finish(r *record) {
 		}
 	}
 	t.account(r, e, false, x.greeting)
-	*x = turn{}
 }
 
 // remembered fills in what is remembered of a turn.

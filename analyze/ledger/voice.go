@@ -1,8 +1,21 @@
 package ledger
 
-// voice is what is known of one direction.
+// voice is what is known of one direction. What each segment touches comes first, in
+// four cache lines.
 type voice struct {
-	*harm // never nil, see hurt
+	flags    uint8
+	ttl      uint8  // of its segments; that which most had
+	ttls     uint8  // votes for ttl (Boyer and Moore), saturating
+	headLen  uint8  // bytes in head
+	optBytes uint8  // options of its last data segment, bytes
+	sound    uint8  // of its first segments with payload, those with the right checksum
+	push     bool   // its last new payload ended with PSH
+	jumped   bool   // its last segment's IP ID left some out
+	shutBy   bool   // the wait is for a closed window, not for a full one
+	recentAt uint8  // of prints
+	lastID   uint16 // IP ID of its last segment
+	steps    uint16 // segments whose IP ID followed on the one before
+	jumps    uint16 // segments whose IP ID did not
 
 	next     uint32 // sequence number after the highest byte seen
 	acked    uint32 // highest acknowledgement that the other side gave
@@ -17,38 +30,28 @@ type voice struct {
 	lastBy   uint32 // payload of its last new data segment
 	burst    uint32 // new bytes since its last pause
 	segments uint32 // with payload
-	lastID   uint16 // IP ID of its last segment
-	steps    uint16 // segments whose IP ID followed on the one before
-	jumps    uint16 // segments whose IP ID did not
-	ttl      uint8  // of its segments; that which most had
-	ttls     uint8  // votes for ttl (Boyer and Moore), saturating
-	flags    uint8
-	optBytes uint8 // options of its last data segment, bytes
-	recentAt uint8
-	shutBy   bool // the wait is for a closed window, not for a full one
-	push     bool // its last new payload ended with PSH
-	jumped   bool // its last segment's IP ID left some out
+	headSeq  uint32 // where its latest data segment begins
+	head     uint64 // its first bytes (decode.HeadOf)
 
-	headSeq uint32 // where its latest data segment begins
-	headLen uint8  // bytes of it in head
-	sound   uint8  // of its first segments with payload, those with the right checksum
-	head    uint64 // its first bytes (decode.HeadOf)
-
-	firstAt int64 // first payload
-	lastAt  int64 // last payload, new or again
-	newAt   int64 // last new payload
-	ackAt   int64 // last progress of the acknowledgements of its data
-	heard   int64 // its last segment of any kind
-	finAt   int64 // its FIN
-	block   int64 // since when it cannot send for want of window; 0: it can
-	openAt  int64 // when the window opened again; 0: still shut
-	shutAt  int64 // since when its own window is shut; 0: open
-
+	lastAt int64 // last payload, new or again
+	newAt  int64 // last new payload
+	ackAt  int64 // last progress of the acknowledgements of its data
+	heard  int64 // its last segment of any kind
+	block  int64 // since when it cannot send for want of window; 0: it can
+	shutAt int64 // since when its own window is shut; 0: open
 	unique uint64
 	ackSum uint64 // bytes that the other side acknowledged
 	rtt    rtt
-	hashes [recentSlots]uint32  // of its latest segments
-	recent [recentSlots]imprint // and what else is known of these
+	prints prints // of its latest segments
+
+	*harm                      // never nil, see hurt
+	few     [fewSamples]uint32 // µs, of rtt
+	quick   int64              // smallest round trip of timestamps, ns; 0: none
+	shake   int64              // that of the handshake, likewise
+	best    best
+	firstAt int64 // first payload
+	finAt   int64 // its FIN
+	openAt  int64 // when the window opened again; 0: still shut
 }
 
 // harm is what went wrong with one direction.

@@ -11,7 +11,7 @@ import (
 // other side has to send.
 func (t *talk) windows(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View) {
 	d := s.Dir & 1
-	f := &t.voice[d]
+	f, o := &t.voice[d], &t.voice[d^1]
 	if m.Has(tcp.WindowFull) {
 		f.fulls++
 		t.prove(WindowFull, s)
@@ -31,26 +31,26 @@ func (t *talk) windows(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View) {
 		t.opened(d, s)
 		return
 	}
-	t.announced(r, s, v)
+	t.announced(f, o, r, s, v)
 }
 
-// announced takes the window that a segment announces, which is known to be exact.
-func (t *talk) announced(r *record, s *tcp.Segment, v *tcp.View) {
-	d := s.Dir & 1
-	f, o := &t.voice[d], &t.voice[d^1]
-	f.window = v.Window
-	if f.maxWin == 0 || v.Window < f.minWin {
-		f.minWin = v.Window
+// announced takes the window that a segment of f announces to o, which is known to be
+// exact.
+func (t *talk) announced(f, o *voice, r *record, s *tcp.Segment, v *tcp.View) {
+	if v.Window != f.window || f.maxWin == 0 {
+		if f.maxWin == 0 || v.Window < f.minWin {
+			f.minWin = v.Window
+		}
+		f.window, f.maxWin = v.Window, max(f.maxWin, v.Window)
 	}
-	f.maxWin = max(f.maxWin, v.Window)
 	if s.Ack != o.acked || o.flags&vHasNext == 0 {
 		return // an old acknowledgement: its window no longer counts
 	}
-	if f.window >= o.inFlight()+o.ample() {
-		t.opened(d, s)
-		return
+	if v.Window < o.inFlight()+o.ample() {
+		t.narrow(r, s, v)
+	} else if f.shutAt|o.block != 0 {
+		t.opened(s.Dir&1, s)
 	}
-	t.narrow(r, s, v)
 }
 
 // narrow takes a window that may not be enough for the next segment.
@@ -101,13 +101,11 @@ func (f *voice) ample() uint32 {
 // defaultMSS is what a host may send without an MSS option (RFC 9293, 3.7.1).
 const defaultMSS = 536
 
-// filled notes whether direction d used up its room with what it just sent.
+// filled notes whether direction d used up its room with what it just sent, where it is
+// not ample.
 func (t *talk) filled(r *record, d flow.Dir, at int64) {
 	o := &t.voice[d^1]
 	if r.flags&flagSYN == 0 || o.flags&vHeard == 0 || o.maxWin == 0 {
-		return
-	}
-	if f := &t.voice[d]; o.window >= f.inFlight()+f.ample() {
 		return
 	}
 	if room, enough := t.room(r, d); room < enough {
@@ -154,13 +152,13 @@ func (t *talk) unblock(d flow.Dir) {
 
 // explainBlocked gives the gap before new data of direction d, which had no room to
 // send, to the window, and what is left after the window opened to the sender.
-func (t *talk) explainBlocked(r *record, s *tcp.Segment, d flow.Dir) (idle int64) {
+func (t *talk) explainBlocked(s *tcp.Segment, d flow.Dir) (idle int64) {
 	f := &t.voice[d]
 	from, to := max(f.lastAt, f.block), s.Time
 	if f.openAt != 0 {
 		// News of the window needs half a round trip to the sender, its data as
 		// much to come back.
-		reach := f.openAt + t.half(r, d^1)*3/2 + shortWait
+		reach := f.openAt + t.half(d^1)*3/2 + shortWait
 		if reach < to && f.openAt >= from {
 			idle = to - reach
 			to = reach
