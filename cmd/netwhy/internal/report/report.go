@@ -174,7 +174,7 @@ type Finding struct {
 	Frames     []uint64         `json:"frames"`
 	Start      Time             `json:"start"`
 	End        Time             `json:"end"`
-	Metrics    map[string]any   `json:"metrics"` // float64 or string
+	Metrics    Metrics          `json:"metrics"`
 
 	// Caveats are there only where the capture itself may have made the symptom.
 	Caveats []string `json:"caveats,omitempty"`

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strconv"
 
@@ -11,6 +12,7 @@ import (
 	"netwhy/analyze/conn"
 	"netwhy/analyze/finding"
 	"netwhy/analyze/flow"
+	"netwhy/analyze/hosts"
 	"netwhy/analyze/proto"
 	"netwhy/analyze/tcp"
 	"netwhy/capture"
@@ -38,16 +40,25 @@ func assemble(res *analyze.Result, info *capture.Info, diagnoses []diagnosis.Dia
 
 // newAssembler begins a report with what shows whatever the rules say.
 func newAssembler(res *analyze.Result, codes []finding.Def, least finding.Severity) *assembler {
-	a := &assembler{res: res, codes: codes, least: least, defs: make(map[finding.Code]*finding.Def, len(codes)), conns: make(map[flow.ID]*report.Connection)}
+	a := &assembler{res: res, codes: codes, least: least, names: make(map[finding.Code]*report.MetricNames), conns: new(hosts.Table[*report.Connection])}
+	a.defs = make(map[string]finding.Def, len(codes))
 	for i := range codes {
-		a.defs[codes[i].Code] = &codes[i]
+		a.defs[string(codes[i].Code)] = codes[i]
 	}
-	a.findings = make([]report.Finding, 0, len(res.Findings))
+	n := 0
 	for i := range res.Findings {
-		if f := &res.Findings[i]; f.Severity >= least {
-			a.findings = append(a.findings, a.finding(i, f))
+		if res.Findings[i].Severity >= least {
+			n++
 		}
 	}
+	const part = 8 // of what is hidden as much again may be needed without a copy of all
+	a.findings, a.places = make([]report.Finding, 0, n+min(len(res.Findings)-n, n/part)), make([]int, 0, n)
+	for i := range res.Findings {
+		if f := &res.Findings[i]; f.Severity >= least {
+			a.findings, a.places = append(a.findings, a.finding(i, f)), append(a.places, i)
+		}
+	}
+	a.worst = worst(res.Connections)
 	return a
 }
 
@@ -59,13 +70,9 @@ func (a *assembler) report(info *capture.Info, diagnoses []diagnosis.Diagnosis) 
 		Schema: report.Schema, Source: source(res, info), Counters: counters(res),
 		Findings: a.findings, Diagnoses: []report.Diagnosis{},
 		Trust: trust(&res.Trust), NotAssessed: append([]string{}, res.NotAssessed...),
-		Worst: worst(res.Connections), Connections: res.Connections, Names: res.Names,
-		Codes: make(map[string]finding.Def, len(a.codes)),
+		Worst: a.worst, Connections: res.Connections, Names: res.Names, Codes: a.defs,
 	}
-	for i := range a.codes {
-		r.Codes[string(a.codes[i].Code)] = a.codes[i]
-	}
-	needed := make(map[int]bool)
+	var needed []int
 	for i := range diagnoses {
 		d := &diagnoses[i]
 		if d.Severity < a.least {
@@ -74,17 +81,13 @@ func (a *assembler) report(info *capture.Info, diagnoses []diagnosis.Diagnosis) 
 		}
 		for _, e := range d.Evidence {
 			if res.Findings[e].Severity < a.least {
-				needed[e] = true
+				needed = append(needed, e)
 			}
 		}
 		r.Diagnoses = append(r.Diagnoses, a.diagnosis(i, d))
 	}
-	for _, i := range slices.Sorted(maps.Keys(needed)) {
-		r.Findings = append(r.Findings, a.finding(i, &res.Findings[i]))
-	}
-	if len(needed) > 0 {
-		slices.SortFunc(r.Findings, func(x, y report.Finding) int { return cmp.Compare(place(x.ID), place(y.ID)) })
-	}
+	slices.Sort(needed)
+	r.Findings = a.with(slices.Compact(needed))
 	r.Hidden.Findings = len(res.Findings) - len(r.Findings)
 	for i := range info.Files {
 		if err := info.Files[i].Err; err != nil {
@@ -95,16 +98,40 @@ func (a *assembler) report(info *capture.Info, diagnoses []diagnosis.Diagnosis) 
 	return r, a
 }
 
+// with are the findings that are shown and, in their places, those that are needed.
+func (a *assembler) with(needed []int) []report.Finding {
+	if len(needed) == 0 {
+		return a.findings
+	}
+	out := slices.Grow(a.findings, len(needed))[:len(a.findings)+len(needed)]
+	shown := len(a.findings)
+	for at := len(out) - 1; len(needed) > 0; at-- { // from behind each goes where nothing is needed any more
+		last := needed[len(needed)-1]
+		if shown > 0 && a.places[shown-1] > last {
+			shown--
+			out[at] = out[shown]
+			continue
+		}
+		needed = needed[:len(needed)-1]
+		out[at] = a.finding(last, &a.res.Findings[last])
+	}
+	return out
+}
+
 // assembler turns the core's values into the report's.
 type assembler struct {
 	res   *analyze.Result
 	codes []finding.Def
 	least finding.Severity
-	defs  map[finding.Code]*finding.Def
-	said  int                            // diagnoses of the rules, shown or not
-	conns map[flow.ID]*report.Connection // that were named before; nil: of those that are seen none is kept
+	defs  map[string]finding.Def
+	names map[finding.Code]*report.MetricNames // of the codes that were found
+	said  int                                  // diagnoses of the rules, shown or not
+	conns *hosts.Table[*report.Connection]     // that were named before, by flow.ID.Key; nil: of those that are seen none is kept
+	spare []report.Connection
 
 	findings []report.Finding // that are shown, so far
+	places   []int            // ... in the result
+	worst    []conn.Summary
 }
 
 // show adds findings, by their place in the result, that were hidden and are
@@ -186,28 +213,47 @@ func (a *assembler) connection(id flow.ID) *report.Connection {
 	if !id.Valid() {
 		return nil
 	}
-	c, known := a.conns[id]
-	if !known {
-		c = named(a.res, id)
-		if a.conns != nil {
-			a.conns[id] = c
-		}
+	if a.conns == nil {
+		return a.named(id)
 	}
+	c := a.conns.At(id.Key())
+	if *c == nil {
+		*c = a.named(id) // nil again and again, where nothing is known: that is rare
+	}
+	return *c
+}
+
+func (a *assembler) named(id flow.ID) *report.Connection {
+	var of report.Connection
+	if s := a.res.Connection(id); s != nil {
+		of = report.Connection{Proto: s.Proto, CommunityID: s.CommunityID}
+		of.Client, of.Server = ends(s.Client.Addr, s.Server.Addr)
+	} else {
+		b, forgotten := a.res.Forgotten(id)
+		if !forgotten || !b.Server.IsValid() {
+			return nil
+		}
+		of = report.Connection{Proto: b.Proto(), CommunityID: flow.CommunityID(id.Proto, b.Client, b.Server)}
+		of.Client, of.Server = ends(b.Client, b.Server)
+	}
+	of.Stream = id.Stream
+	const atOnce = 64
+	if len(a.spare) == 0 {
+		a.spare = make([]report.Connection, atOnce)
+	}
+	c := &a.spare[0]
+	a.spare = a.spare[1:]
+	*c = of
 	return c
 }
 
-func named(res *analyze.Result, id flow.ID) *report.Connection {
-	c := &report.Connection{Stream: id.Stream}
-	if s := res.Connection(id); s != nil {
-		c.Proto, c.Client, c.Server, c.CommunityID = s.Proto, s.Client.Addr.String(), s.Server.Addr.String(), s.CommunityID
-		return c
-	}
-	b, forgotten := res.Forgotten(id)
-	if !forgotten || !b.Server.IsValid() {
-		return nil
-	}
-	c.Proto, c.Client, c.Server, c.CommunityID = b.Proto(), b.Client.String(), b.Server.String(), flow.CommunityID(id.Proto, b.Client, b.Server)
-	return c
+// ends writes two addresses into one piece of memory.
+func ends(client, server netip.AddrPort) (from, to string) {
+	var room [2 * len("[ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255]:65535")]byte
+	b := client.AppendTo(room[:0])
+	n := len(b)
+	both := string(server.AppendTo(b))
+	return both[:n], both[n:]
 }
 
 func findingID(i int) string { return "F" + strconv.Itoa(i+1) }
@@ -217,25 +263,22 @@ func (a *assembler) finding(i int, f *finding.Finding) report.Finding {
 		ID: findingID(i), Code: string(f.Code), Severity: f.Severity, Connection: a.connection(f.Flow),
 		FirstFrame: f.Evidence.First, LastFrame: f.Evidence.Last, Count: f.Evidence.Count,
 		Frames: f.Evidence.Frames, Start: report.Time(f.Evidence.Start), End: report.Time(f.Evidence.End),
-		Metrics: map[string]any{},
+		Metrics: a.namesOf(f.Code).Of(f.Values),
 	}
 	if f.Host.IsValid() {
 		out.Host = new(f.Host.String())
 	}
-	def, ok := a.defs[f.Code]
-	if !ok {
-		return out
-	}
-	for k, m := range def.Metrics {
-		switch {
-		case k >= len(f.Values):
-		case m.Text:
-			out.Metrics[m.Name] = f.Values[k].Text
-		default:
-			out.Metrics[m.Name] = f.Values[k].Num
-		}
-	}
 	return out
+}
+
+// namesOf are the names of a code's figures; of one that is not known there are none.
+func (a *assembler) namesOf(code finding.Code) *report.MetricNames {
+	n := a.names[code]
+	if n == nil {
+		n = report.NamesOf(a.defs[string(code)].Metrics)
+		a.names[code] = n
+	}
+	return n
 }
 
 func (a *assembler) diagnosis(i int, d *diagnosis.Diagnosis) report.Diagnosis {
@@ -277,16 +320,19 @@ const noticed = 100_000_000
 
 // worst returns the conversations that failed or lost time, worst first.
 func worst(all []*conn.Summary) []conn.Summary {
-	var list []*conn.Summary
-	for _, s := range all {
-		if s.Score >= noticed || failed(s) {
-			list = append(list, s)
-		}
-	}
-	slices.SortFunc(list, func(a, b *conn.Summary) int {
+	worse := func(a, b *conn.Summary) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID.Proto, b.ID.Proto), cmp.Compare(a.ID.Stream, b.ID.Stream))
-	})
-	out := make([]conn.Summary, min(len(list), maxWorst))
+	}
+	list := make([]*conn.Summary, 0, maxWorst+1)
+	for _, s := range all {
+		if s.Score < noticed && !failed(s) || len(list) == maxWorst && worse(list[maxWorst-1], s) <= 0 {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(list, s, worse)
+		list = slices.Insert(list, at, s)
+		list = list[:min(len(list), maxWorst)]
+	}
+	out := make([]conn.Summary, len(list))
 	for i := range out {
 		out[i] = *list[i]
 	}

@@ -25,9 +25,9 @@ func (o *outputs) seen(least finding.Severity) func(*analyze.Found) {
 	if len(want) == 0 {
 		return nil
 	}
-	a := &assembler{res: &analyze.Result{}, defs: make(map[finding.Code]*finding.Def)}
+	a := &assembler{res: &analyze.Result{}, defs: make(map[string]finding.Def), names: make(map[finding.Code]*report.MetricNames)}
 	for _, d := range analyze.Defs() {
-		a.defs[d.Code] = &d
+		a.defs[string(d.Code)] = d
 	}
 	return func(f *analyze.Found) {
 		if f.Severity < least {

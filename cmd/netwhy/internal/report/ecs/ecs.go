@@ -134,25 +134,25 @@ type rule struct {
 
 // ours is what ECS has no name for.
 type ours struct {
-	Stream     *uint32          `json:"stream,omitempty"`
-	End        string           `json:"end,omitempty"`
-	Lost       float64          `json:"avoidable_seconds,omitempty"`
-	Resent     uint64           `json:"retransmissions,omitempty"`
-	RTT        float64          `json:"handshake_seconds,omitempty"`
-	Exchanges  uint32           `json:"exchanges,omitempty"`
-	Failed     uint32           `json:"failed_exchanges,omitempty"`
-	Frames     []uint64         `json:"frames,omitempty"`
-	Count      uint64           `json:"count,omitempty"`
-	Metrics    map[string]any   `json:"metrics,omitempty"` // numbers
-	Texts      map[string]any   `json:"texts,omitempty"`   // what is text of the metrics: one name is a number in one code and a text in another
-	Cause      string           `json:"cause,omitempty"`
-	Culprit    string           `json:"culprit,omitempty"`
-	Confidence float64          `json:"confidence,omitempty"`
-	Evidence   []string         `json:"evidence,omitempty"`
-	Remedies   []string         `json:"remedies,omitempty"`
-	Impact     *report.Impact   `json:"impact,omitempty"`
-	Ledger     *report.Ledger   `json:"ledger,omitempty"`
-	Report     *report.Counters `json:"counters,omitempty"`
+	Stream     *uint32            `json:"stream,omitempty"`
+	End        string             `json:"end,omitempty"`
+	Lost       float64            `json:"avoidable_seconds,omitempty"`
+	Resent     uint64             `json:"retransmissions,omitempty"`
+	RTT        float64            `json:"handshake_seconds,omitempty"`
+	Exchanges  uint32             `json:"exchanges,omitempty"`
+	Failed     uint32             `json:"failed_exchanges,omitempty"`
+	Frames     []uint64           `json:"frames,omitempty"`
+	Count      uint64             `json:"count,omitempty"`
+	Metrics    map[string]float64 `json:"metrics,omitempty"`
+	Texts      map[string]string  `json:"texts,omitempty"` // what is text of the metrics: one name is a number in one code and a text in another
+	Cause      string             `json:"cause,omitempty"`
+	Culprit    string             `json:"culprit,omitempty"`
+	Confidence float64            `json:"confidence,omitempty"`
+	Evidence   []string           `json:"evidence,omitempty"`
+	Remedies   []string           `json:"remedies,omitempty"`
+	Impact     *report.Impact     `json:"impact,omitempty"`
+	Ledger     *report.Ledger     `json:"ledger,omitempty"`
+	Report     *report.Counters   `json:"counters,omitempty"`
 }
 
 const (
@@ -267,13 +267,13 @@ func (s *sink) Finding(f *report.Finding) error {
 }
 
 // apart parts numbers from texts: an index gives a field one type for all events.
-func apart(metrics map[string]any) (numbers, texts map[string]any) {
-	numbers, texts = make(map[string]any), make(map[string]any)
-	for name, v := range metrics {
-		if _, ok := v.(string); ok {
-			texts[name] = v
+func apart(metrics report.Metrics) (numbers map[string]float64, texts map[string]string) {
+	numbers, texts = make(map[string]float64), make(map[string]string)
+	for x := range metrics.All() {
+		if x.IsText {
+			texts[x.Name] = x.Text
 		} else {
-			numbers[name] = v
+			numbers[x.Name] = x.Num
 		}
 	}
 	return numbers, texts

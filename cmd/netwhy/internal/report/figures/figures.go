@@ -4,7 +4,6 @@ package figures
 
 import (
 	"fmt"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -28,23 +27,18 @@ func (f Figure) String() string { return strings.TrimRight(f.Name+" "+f.Amount, 
 func Of(f *report.Finding, codes map[string]finding.Def, w lang.Words) []Figure {
 	metrics := codes[f.Code].Metrics
 	if metrics == nil {
-		for name := range f.Metrics {
-			metrics = append(metrics, finding.Metric{Name: name})
+		for x := range f.Metrics.All() {
+			metrics = append(metrics, finding.Metric{Name: x.Name})
 		}
-		sort.Slice(metrics, func(i, j int) bool { return metrics[i].Name < metrics[j].Name })
 	}
 	var out []Figure
 	for i := range metrics {
 		m := &metrics[i]
-		switch v := f.Metrics[m.Name].(type) {
-		case float64:
-			if v != 0 {
-				out = append(out, number(m, v, w))
-			}
-		case string:
-			if v != "" {
-				out = append(out, Figure{Name: w.Figure(m.Name), Amount: w.Value(m.Name, v), Doc: w.Text(m.Doc)})
-			}
+		switch x, _ := f.Metrics.Get(m.Name); {
+		case x.Num != 0:
+			out = append(out, number(m, x.Num, w))
+		case x.Text != "":
+			out = append(out, Figure{Name: w.Figure(m.Name), Amount: w.Value(m.Name, x.Text), Doc: w.Text(m.Doc)})
 		}
 	}
 	return out

@@ -19,9 +19,9 @@ func TestOf(t *testing.T) {
 		{Name: "ttl"},
 		{Name: "unacked_bytes"},
 	}}}
-	f := report.Finding{Code: "tcp.reset", Metrics: map[string]any{
+	f := report.Finding{Code: "tcp.reset", Metrics: report.MetricsOf(map[string]any{
 		"side": "client", "mid_transfer": 1.0, "after_seconds": 2.5, "resets": 1200.0, "ttl": 0.0, "unacked_bytes": 1500.0, "user": "client",
-	}}
+	})}
 	unknown := f
 	unknown.Code = "x.y"
 	for _, tt := range []struct {

@@ -3,9 +3,7 @@ package json
 import (
 	"bytes"
 	"encoding/json"
-	"maps"
 	"math"
-	"slices"
 	"strconv"
 	"time"
 
@@ -19,7 +17,6 @@ import (
 type appender struct {
 	second int64  // of the time that was written last, and
 	prefix []byte // how that begins
-	names  []string
 }
 
 // Indents of the lines of a finding, of what it holds, and of what that holds.
@@ -27,6 +24,8 @@ const (
 	inList    = "\n    "
 	inFinding = "\n      "
 	inField   = "\n        "
+
+	inListDepth = 2
 )
 
 func (a *appender) finding(b []byte, f *report.Finding) []byte {
@@ -56,7 +55,7 @@ func (a *appender) finding(b []byte, f *report.Finding) []byte {
 	b = appendFrames(append(b, `,`+inFinding+`"frames": `...), f.Frames)
 	b = a.time(append(b, `,`+inFinding+`"start": `...), f.Start)
 	b = a.time(append(b, `,`+inFinding+`"end": `...), f.End)
-	b = a.metrics(append(b, `,`+inFinding+`"metrics": `...), f.Metrics)
+	b = metrics(append(b, `,`+inFinding+`"metrics": `...), f.Metrics)
 	for i, c := range f.Caveats {
 		lead := "," + inField
 		if i == 0 {
@@ -89,30 +88,19 @@ func appendFrames(b []byte, frames []uint64) []byte {
 }
 
 // metrics writes the figures by name.
-func (a *appender) metrics(b []byte, m map[string]any) []byte {
-	switch {
-	case m == nil:
-		return append(b, "null"...)
-	case len(m) == 0:
-		return append(b, "{}"...)
-	}
-	a.names = slices.AppendSeq(a.names[:0], maps.Keys(m))
-	slices.Sort(a.names)
-	for i, name := range a.names {
-		if i == 0 {
-			b = append(b, '{')
+func metrics(b []byte, m report.Metrics) []byte {
+	lead := byte('{')
+	for x := range m.All() {
+		b = append(appendText(append(append(b, lead), inField...), x.Name), ": "...)
+		if x.IsText {
+			b = appendText(b, x.Text)
 		} else {
-			b = append(b, ',')
+			b = appendNumber(b, x.Num)
 		}
-		b = append(appendText(append(b, inField...), name), ": "...)
-		switch v := m[name].(type) {
-		case float64:
-			b = appendNumber(b, v)
-		case string:
-			b = appendText(b, v)
-		default: // the report knows no others
-			b = append(b, "null"...)
-		}
+		lead = ','
+	}
+	if lead == '{' {
+		return append(b, "{}"...)
 	}
 	return append(b, inFinding+`}`...)
 }

@@ -1,49 +1,40 @@
 package json
 
-import "bufio"
-
-// indenter breaks compact JSON into lines, indented by two spaces, as it is
-// written: a report has tens of megabytes, and encoding/json would hold it three
-// times to indent it.
-type indenter struct {
-	w     *bufio.Writer
-	depth int
-}
-
-// compact writes a piece of compact JSON indented and quiet. A piece ends between
-// two tokens; one that ends with an opening bracket has something to come in it.
-func (x *indenter) compact(b []byte) {
-	b = quiet(b)
-	for i := 0; i < len(b); {
-		switch c := b[i]; c {
+// indented appends compact JSON to b, quiet and broken into lines that are indented by
+// two spaces, and returns the depth that it ends at: encoding/json would hold a report
+// three times to indent it. A piece ends between two tokens; one that ends with an
+// opening bracket has something to come in it.
+func indented(b, compact []byte, depth int) ([]byte, int) {
+	compact = quiet(compact)
+	for i := 0; i < len(compact); {
+		switch c := compact[i]; c {
 		case '"':
-			end := closing(b, i)
-			_, _ = x.w.Write(b[i:end]) // the writer keeps its first error for Flush
+			end := closing(compact, i)
+			b = append(b, compact[i:end]...)
 			i = end
 			continue
 		case '{', '[':
-			_ = x.w.WriteByte(c)
-			if i+1 < len(b) && b[i+1] == c+2 { // '}' and ']' stand two behind
-				_ = x.w.WriteByte(b[i+1])
+			b = append(b, c)
+			if i+1 < len(compact) && compact[i+1] == c+2 { // '}' and ']' stand two behind
+				b = append(b, compact[i+1])
 				i++
 				break
 			}
-			x.depth++
-			x.line()
+			depth++
+			b = line(b, depth)
 		case '}', ']':
-			x.depth--
-			x.line()
-			_ = x.w.WriteByte(c)
+			depth--
+			b = append(line(b, depth), c)
 		case ',':
-			_ = x.w.WriteByte(c)
-			x.line()
+			b = line(append(b, c), depth)
 		case ':':
-			_, _ = x.w.WriteString(": ")
+			b = append(b, ": "...)
 		default:
-			_ = x.w.WriteByte(c)
+			b = append(b, c)
 		}
 		i++
 	}
+	return b, depth
 }
 
 // closing is the place after the string that begins at i.
@@ -59,9 +50,10 @@ func closing(b []byte, i int) int {
 	return len(b)
 }
 
-func (x *indenter) line() {
-	_ = x.w.WriteByte('\n')
-	for range x.depth {
-		_, _ = x.w.WriteString("  ")
+func line(b []byte, depth int) []byte {
+	b = append(b, '\n')
+	for range depth {
+		b = append(b, "  "...)
 	}
+	return b
 }

@@ -13,7 +13,13 @@ import (
 // one that encoding/json would have made.
 func TestIndentedAsWritten(t *testing.T) {
 	t.Parallel()
-	for _, r := range []*report.Report{reporttest.Empty(), reporttest.Healthy(), reporttest.Stalled(), reporttest.Asked(), reporttest.Attack()} {
+	long := reporttest.Stalled() // of several pieces
+	for i := range 300 {
+		f, d := long.Findings[i%2], long.Diagnoses[0]
+		f.Count, d.Confidence = uint64(i), float64(i)
+		long.Findings, long.Diagnoses = append(long.Findings, f), append(long.Diagnoses, d)
+	}
+	for _, r := range []*report.Report{reporttest.Empty(), reporttest.Healthy(), reporttest.Stalled(), reporttest.Asked(), reporttest.Attack(), long} {
 		want, err := jsonreport.Marshal(r, "  ")
 		if err != nil {
 			t.Fatal(err)

@@ -3,15 +3,17 @@
 package json
 
 import (
-	"bufio"
 	"bytes"
 	_ "embed"
 	"encoding/json"
 	"fmt"
 	"io"
+	"runtime"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
+	"netwhy/capture/packet"
 	"netwhy/cmd/netwhy/internal/report"
 )
 
@@ -29,7 +31,8 @@ type sink struct{ w io.Writer }
 func (*sink) Finding(*report.Finding) error { return nil }
 
 // Finish writes the document, indented by two spaces, with a final line break.
-// Findings and diagnoses are written one by one: as a whole they would be held twice.
+// Findings and diagnoses are written some at a time: as a whole they would be held
+// twice.
 func (s *sink) Finish(r *report.Report) error {
 	shell := *r
 	lists := []list{{name: "findings"}, {name: "diagnoses"}}
@@ -43,54 +46,89 @@ func (s *sink) Finish(r *report.Report) error {
 	if err != nil {
 		return err
 	}
-	x := &indenter{w: bufio.NewWriterSize(s.w, 64<<10)}
+	lists[0].write = func(a *appender, b []byte, i int) ([]byte, error) { return a.finding(b, &r.Findings[i]), nil }
+	lists[1].write = func(_ *appender, b []byte, i int) ([]byte, error) {
+		text, err := compact(&r.Diagnoses[i])
+		b, _ = indented(b, text, inListDepth)
+		return b, err
+	}
+	depth := 0
 	var buf []byte
-	a := &appender{}
-	lists[0].write = func(i int) error {
-		buf = a.finding(buf[:0], &r.Findings[i])
-		_, _ = x.w.Write(buf) // the writer keeps its first error for Flush
-		return nil
-	}
-	lists[1].write = func(i int) error {
-		b, err := compact(&r.Diagnoses[i])
-		x.compact(b)
-		return err
-	}
 	for _, l := range lists {
-		if frame, err = l.within(x, frame); err != nil {
+		if l.n == 0 {
+			continue
+		}
+		at := l.begins(frame)
+		buf, depth = indented(buf[:0], frame[:at], depth)
+		frame = frame[at:]
+		if _, err := s.w.Write(buf); err != nil {
+			return err
+		}
+		if err := l.to(s.w); err != nil {
 			return err
 		}
 	}
-	x.compact(frame)
-	_ = x.w.WriteByte('\n')
-	return x.w.Flush()
+	buf, _ = indented(buf[:0], frame, depth)
+	_, err = s.w.Write(append(buf, '\n'))
+	return err
 }
 
 // list is a list of the document that is written item by item.
 type list struct {
 	name  string
 	n     int
-	write func(i int) error
+	write func(a *appender, b []byte, i int) ([]byte, error)
 }
 
-// within writes the document up to the list's end, and returns what comes after it.
-func (l *list) within(x *indenter, frame []byte) ([]byte, error) {
-	if l.n == 0 {
-		return frame, nil
-	}
+// begins is the place in the document where the list's first item belongs.
+func (l *list) begins(frame []byte) int {
 	open := []byte(`"` + l.name + `":[`) // in a text the quotes would have a backslash
-	at := bytes.Index(frame, append(open, ']')) + len(open)
-	x.compact(frame[:at])
-	for i := range l.n {
-		if i > 0 {
-			_ = x.w.WriteByte(',')
-			x.line()
+	return bytes.Index(frame, append(open, ']')) + len(open)
+}
+
+// perPiece is how many items one goroutine renders at a time: enough that waiting for
+// the others costs little, few enough that what is rendered takes little memory.
+const perPiece = 64
+
+// piece is a part of a list, rendered by one goroutine.
+type piece struct {
+	appender
+
+	buf []byte
+	err error
+}
+
+// to writes the items of the list. As many pieces as there are cores are rendered at
+// a time, and written in their order.
+func (l *list) to(w io.Writer) error {
+	pieces := make([]piece, max(1, min(runtime.GOMAXPROCS(0), (l.n+perPiece-1)/perPiece)))
+	for from := 0; from < l.n; from += len(pieces) * perPiece {
+		var rendered sync.WaitGroup
+		for k := range pieces {
+			rendered.Go(func() { pieces[k].render(l, from+k*perPiece) })
 		}
-		if err := l.write(i); err != nil {
-			return nil, err
+		rendered.Wait()
+		for k := range pieces {
+			if pieces[k].err != nil {
+				return pieces[k].err
+			}
+			if _, err := w.Write(pieces[k].buf); err != nil {
+				return err
+			}
 		}
 	}
-	return frame[at:], nil
+	return nil
+}
+
+func (p *piece) render(l *list, from int) {
+	defer packet.Rescue("the report", func(err error) { p.err = err })
+	p.buf = p.buf[:0]
+	for i := from; i < min(from+perPiece, l.n) && p.err == nil; i++ {
+		if i > 0 {
+			p.buf = append(p.buf, ","+inList...)
+		}
+		p.buf, p.err = l.write(&p.appender, p.buf, i)
+	}
 }
 
 // compact is v in one line.

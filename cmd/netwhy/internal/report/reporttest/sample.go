@@ -77,11 +77,11 @@ func Stalled() *report.Report {
 		{
 			ID: "F1", Code: "tcp.zero-window", Severity: finding.Warning, Connection: &c, FirstFrame: 4411, LastFrame: 4502, Count: 12,
 			Frames: []uint64{4411, 4420, 4431, 4444, 4450, 4461, 4470, 4481, 4490, 4502}, Start: start, End: start + 11_200_000_000,
-			Metrics: map[string]any{"stalled_seconds": 11.2, "by_server": 1.0},
+			Metrics: report.MetricsOf(map[string]any{"stalled_seconds": 11.2, "by_server": 1.0}),
 		},
 		{
 			ID: "F2", Code: "dns.slow", Severity: finding.Notice, Host: &host, FirstFrame: 17, LastFrame: 17, Count: 1,
-			Frames: []uint64{17}, Start: start, End: start, Metrics: map[string]any{"name": "db.example.com", "seconds": 2.5},
+			Frames: []uint64{17}, Start: start, End: start, Metrics: report.MetricsOf(map[string]any{"name": "db.example.com", "seconds": 2.5}),
 		},
 	}
 	ledger := &conn.Ledger{}
@@ -163,8 +163,9 @@ func Attack() *report.Report {
 	r.NotAssessed = []string{Hostile}
 	r.LeftOut = []string{Hostile}
 	for i := range r.Findings {
-		r.Findings[i].Metrics["name"] = Hostile
-		r.Findings[i].Metrics["by_server"] = Hostile
+		figures := r.Findings[i].Metrics.Map()
+		figures["name"], figures["by_server"] = Hostile, Hostile
+		r.Findings[i].Metrics = report.MetricsOf(figures)
 		r.Findings[i].Host = new(Hostile)
 	}
 	for i := range r.Diagnoses {
