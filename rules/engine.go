@@ -204,7 +204,7 @@ func (j *judge) hits() []*hit {
 	var next atomic.Int64
 	var faults faultsOf
 	work := func() {
-		a := asker{machine: newMachine(), view: newView(j.Set, j.in, j.codes), subjects: &j.subjects}
+		a := asker{machine: newMachine(), view: newView(j.Set, j.in, j.codes), subjects: &j.subjects, culprits: culpritNames(), severities: severityNames()}
 		for {
 			from := int(next.Add(atOnce)) - atOnce
 			if from >= len(about) {
@@ -319,8 +319,9 @@ func (j *judge) fail(r *Rule, err error) {
 type asker struct {
 	*machine
 	*subjects
-	view  *view
-	spare []hit
+	view                 *view
+	spare                []hit
+	culprits, severities []string
 }
 
 // ask evaluates a rule for a subject; nil when it does not hold, or when too little
@@ -357,12 +358,12 @@ func (a *asker) ask(r *Rule, sub *subject) (*hit, error) {
 }
 
 func (a *asker) judgement(h *hit) error {
-	c, err := a.choose(&h.rule.culprit, a.view, culpritNames())
+	c, err := a.choose(&h.rule.culprit, a.view, a.culprits)
 	if err != nil {
 		return fmt.Errorf("culprit: %w", err)
 	}
 	h.culprit = diagnosis.Culprit(c)
-	sev, err := a.choose(&h.rule.severity, a.view, severityNames())
+	sev, err := a.choose(&h.rule.severity, a.view, a.severities)
 	if err != nil {
 		return fmt.Errorf("severity: %w", err)
 	}
