@@ -209,7 +209,7 @@ func (l *lane) one(f *packet.Frame, b *packet.Batch, hash uint32) {
 	l.pkt, l.raw = p, raw
 	if hash != 0 {
 		if p.Glimpsed(raw, hash); p.Kind == decode.KindTCP {
-			l.segment()
+			l.segment(true)
 		} else {
 			l.datagram()
 		}
@@ -240,7 +240,7 @@ func (l *lane) one(f *packet.Frame, b *packet.Batch, hash uint32) {
 	}
 	switch p.Kind {
 	case decode.KindTCP:
-		l.segment()
+		l.segment(false)
 	case decode.KindUDP:
 		l.datagram()
 	case decode.KindICMP, decode.KindICMPv6:
@@ -477,7 +477,9 @@ func (l *lane) dir(c *conversation) flow.Dir {
 	return flow.ToClient
 }
 
-func (l *lane) segment() {
+// segment analyses the TCP segment at hand; plain tells that it was read in one go: all of
+// it is there, over IPv4.
+func (l *lane) segment(plain bool) {
 	p := l.pkt
 	syn := p.Flags&(tcp.FlagSYN|tcp.FlagACK|tcp.FlagRST) == tcp.FlagSYN
 	synAck := p.Flags&(tcp.FlagSYN|tcp.FlagACK|tcp.FlagRST) == tcp.FlagSYN|tcp.FlagACK
@@ -485,10 +487,16 @@ func (l *lane) segment() {
 	s := &l.seg // all of its fields: a literal would be made beside it and copied
 	s.Frame, s.Time, s.Dir = l.frame.Number, l.frame.Time, l.dir(c)
 	s.Seq, s.Ack, s.Flags, s.Window = p.Seq, p.Ack, p.Flags, p.Window
-	s.Len, s.Data, s.Options = p.PayloadLen, p.Data(l.raw), p.Options(l.raw)
 	s.Stamped, s.TSVal, s.TSEcr, s.Head = p.Stamped, p.TSVal, p.TSEcr, p.Head
-	s.TTL, s.IPID, s.IPv6, s.CE = p.TTL, p.IPID, p.IPVersion == 6, p.ECN() == 3
-	s.WireLen, s.NetLen, s.Header = l.frame.WireLen, p.NetLen(), header(p, l.raw)
+	s.TTL, s.IPID, s.CE = p.TTL, p.IPID, p.ECN() == 3
+	s.Len, s.WireLen, s.NetLen = p.PayloadLen, l.frame.WireLen, p.NetLen()
+	if plain {
+		s.Options, s.Data = p.Parts(l.raw)
+		s.IPv6, s.Header = false, tcp.HeaderWhole
+	} else {
+		s.Options, s.Data = p.Options(l.raw), p.Data(l.raw)
+		s.IPv6, s.Header = p.IPVersion == 6, header(p, l.raw)
+	}
 	if p.Flags&tcp.FlagSYN != 0 && l.tracker.Reused(c.tcp, s) {
 		l.fold(slot, proto.Closed)
 		l.reopen = true

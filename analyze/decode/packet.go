@@ -291,3 +291,10 @@ func (p *Packet) Data(data []byte) []byte {
 	}
 	return data[p.Payload:p.End:p.End]
 }
+
+// Parts returns the options and the payload of a segment that was read in one go (see
+// Glance).
+func (p *Packet) Parts(data []byte) (options, payload []byte) {
+	data = data[:p.End:p.End]
+	return data[plainEnd:p.Payload:p.Payload], data[p.Payload:]
+}
