@@ -70,7 +70,6 @@ type lane struct {
 	seg     tcp.Segment
 	view    tcp.View
 	scope   proto.Scope
-	scopeOf uint32         // serial of the conversation whose ends the scope has; 0: none
 	next    proto.Handover // of the analyzer that is called
 	hand    proto.Handover // of those that unwrap
 	unwraps unwrapping     // who is called, if it is one of these
@@ -580,7 +579,7 @@ func (l *lane) datagram() {
 	case l.watching.pressed:
 		l.d.unread++
 	default:
-		l.listen(slot, c).datagram(l, slot, c, dir, p.Data(l.raw))
+		l.listen(c).datagram(l, slot, c, dir, p.Data(l.raw))
 		l.rests(slot, c)
 	}
 	l.nameDatagram(c)
@@ -693,7 +692,7 @@ func (l *lane) message(carrier proto.Transport, number uint16, b []byte) {
 		l.scope.ClientEnd = netip.AddrPortFrom(flow.Addr(l.pkt.Src()), 0)
 		l.scope.ServerEnd = netip.AddrPortFrom(flow.Addr(l.pkt.Dst()), 0)
 		l.carries(int(k.name), l.frame.Number)
-		if err := k.message(l, b); err != nil {
+		if err := k.portless(l, b); err != nil {
 			l.Malformed(&l.scope, err.Error())
 		}
 	}
@@ -920,36 +919,4 @@ func protoName(p uint8) string {
 		return "tcp"
 	}
 	return "udp"
-}
-
-// delivery is the lane as the TCP tracker sees it.
-type delivery lane
-
-// Deliver hands in-order bytes to the conversation's socket.
-func (d *delivery) Deliver(conv uint32, s *tcp.Segment, b []byte) {
-	l := (*lane)(d)
-	c := l.table.at(conv)
-	l.scope.Overdue = l.reading && stale(l.seg.Marks) && (len(l.twins) == 0 || l.twin(c) == 0)
-	l.scope.Stale = l.scope.Overdue && s.Frame == l.seg.Frame
-	if l.scope.Held = l.reading && s.Frame != l.seg.Frame; !l.scope.Held {
-		l.prompt = s.Frame
-	}
-	l.scope.Vain = l.scope.Stale && l.seg.Marks.Has(tcp.Again)
-	switch {
-	case c.flags&deaf != 0:
-	case l.watching.pressed:
-		l.passOver(conv, c, s, len(b))
-	default:
-		l.listen(conv, c).stream(l, conv, c, s, b)
-		l.settleDown(c)
-	}
-}
-
-// Gap tells the socket that bytes are missing.
-func (d *delivery) Gap(conv uint32, s *tcp.Segment, n uint32) {
-	l := (*lane)(d)
-	c := l.table.at(conv)
-	if c.flags&deaf == 0 && (c.socket != 0 || c.flags&waits != 0) {
-		l.listen(conv, c).gap(l, conv, c, s, n)
-	}
 }

@@ -63,7 +63,7 @@ func (l *lane) restart() {
 func (l *lane) passOver(conv uint32, c *conversation, s *tcp.Segment, n int) {
 	l.d.unread++
 	if c.socket != 0 || c.flags&waits != 0 {
-		l.listen(conv, c).gap(l, conv, c, s, uint32(n))
+		l.listen(c).gap(l, conv, c, s, uint32(n))
 		return
 	}
 	c.flags |= deaf

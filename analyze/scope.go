@@ -22,31 +22,36 @@ type pendingKey struct {
 // is counted as shed.
 const maxPending = 1 << 18
 
-// setScope points the lane's scope at a conversation and the frame at hand.
+// setScope points the lane's scope at a conversation and the frame at hand, if there
+// is one.
 func (l *lane) setScope(slot uint32, c *conversation, k *socket) {
-	s := &l.scope
-	s.Conv, s.Copy, s.Pkt, s.Raw = slot, l.copy, l.pkt, l.raw
-	s.Quiet, s.Around = k.foreign, 0
+	at, frame := l.scope.At, l.scope.FrameNo
+	if l.frame != nil {
+		at, frame = l.frame.Time, l.frame.Number
+	}
+	l.enter(slot, c, k, at, frame)
+}
+
+// enter points it at a conversation and the frame that completes what comes now.
+func (l *lane) enter(slot uint32, c *conversation, k *socket, at int64, frame uint64) {
+	s, n := &l.scope, &l.next
+	s.At, s.FrameNo = at, frame
+	s.Conv, s.Copy, s.Quiet, s.Around = slot, l.copy, k.foreign, 0
 	if k.more != nil {
 		s.Around = k.more.around
 	}
+	n.Again, n.Tunnel, n.Port = false, false, 0
 	if k.spec != nil && k.spec.Wraps {
-		l.next, l.unwraps = l.hand, unwrapping{slot, c, k}
-	} else {
-		l.next = proto.Handover{}
+		n.Inner, n.Lost, l.unwraps = l.hand.Inner, l.hand.Lost, unwrapping{slot, c, k}
+	} else if n.Inner != nil {
+		n.Inner, n.Lost = nil, nil
 	}
-	s.Facts, s.Next = k.facts, &l.next
-	if l.frame != nil {
-		s.At, s.FrameNo = l.frame.Time, l.frame.Number
-	}
+	s.Pkt, s.Raw = l.pkt, l.raw
 	if c == nil {
-		s.Facts, s.Next, l.scopeOf = nil, nil, 0
+		s.Facts, s.Next, s.Key = nil, nil, nil
 		return
 	}
-	if c.serial != l.scopeOf {
-		s.ClientEnd, s.ServerEnd = c.ends()
-		l.scopeOf = c.serial
-	}
+	s.Facts, s.Next, s.Key, s.ClientIsA = k.facts, n, &c.key, c.flags&clientIsA != 0
 }
 
 // Report implements proto.Sink.

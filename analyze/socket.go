@@ -109,10 +109,14 @@ func (k *socket) waiting(dir flow.Dir) []byte {
 }
 
 // listen returns the conversation's socket, made on the first payload.
-func (l *lane) listen(_ uint32, c *conversation) *socket {
+func (l *lane) listen(c *conversation) *socket {
 	if c.socket != 0 {
 		return l.sockets[c.socket]
 	}
+	return l.newSocket(c)
+}
+
+func (l *lane) newSocket(c *conversation) *socket {
 	if n := len(l.freeSockets); n > 0 {
 		c.socket = l.freeSockets[n-1]
 		l.freeSockets = l.freeSockets[:n-1]
@@ -146,16 +150,7 @@ func (l *lane) free(c *conversation) {
 	c.socket = 0
 }
 
-// stream takes in-order bytes of a TCP connection.
-func (k *socket) stream(l *lane, slot uint32, c *conversation, s *tcp.Segment, b []byte) {
-	k.bytes(l, slot, c, s.Dir, b, mark{time: s.Time, frame: s.Frame})
-	if c.flags&deaf != 0 {
-		l.tracker.Want(c.tcp, flow.ToServer, false)
-		l.tracker.Want(c.tcp, flow.ToClient, false)
-		l.forget(c)
-	}
-}
-
+// bytes takes bytes of a direction in order.
 func (k *socket) bytes(l *lane, slot uint32, c *conversation, dir flow.Dir, b []byte, m mark) {
 	if !k.seen[dir] {
 		if k.guess != nil {
@@ -445,15 +440,41 @@ func (k *socket) offer(l *lane, slot uint32, c *conversation, dir flow.Dir, b []
 		k.call(l, slot, c, dir, m)
 		return
 	}
-	for len(b) > 0 && k.analyzer != nil && !k.again {
-		used := k.data(l, slot, c, dir, b, m, m)
-		if used == 0 {
+	l.enter(slot, c, k, m.time, m.frame)
+	l.scope.BeganAt, l.scope.BeganFrame = m.time, m.frame
+	used := k.feed(l, dir, b, m)
+	if used < len(b) || k.again || k.analyzer == nil {
+		k.rest(l, slot, c, dir, b[used:], m)
+	}
+}
+
+// feed gives the analyzer bytes, in the scope that was entered, until it uses no more of
+// them, and returns how many it used.
+func (k *socket) feed(l *lane, dir flow.Dir, b []byte, now mark) (used int) {
+	fine := false
+	defer func() {
+		if !fine {
+			k.fault(l, recover())
+		}
+	}()
+	for used < len(b) && k.analyzer != nil && !k.again {
+		n := k.message(l, dir, b[used:], now)
+		if n == 0 {
 			break
 		}
-		k.counts(l, m.frame) // a frame that completes nothing is none of it, as in tshark
-		b = b[used:]
+		k.counts(l, now.frame) // a frame that completes nothing is none of it, as in tshark
+		used += n
 	}
-	k.rest(l, slot, c, dir, b, m)
+	fine = true
+	return used
+}
+
+// fault detaches an analyzer that has panicked.
+func (k *socket) fault(l *lane, r any) {
+	if r != nil {
+		k.malformed(l, "analyzer fault: "+fmt.Sprint(r))
+		k.detach()
+	}
 }
 
 // call offers what is pending until the analyzer uses no more of it.
@@ -508,16 +529,21 @@ func (k *socket) isInner(l *lane, c *conversation) bool {
 
 // data makes one call of the analyzer. A panic or an error detaches it.
 func (k *socket) data(l *lane, slot uint32, c *conversation, dir flow.Dir, b []byte, began, now mark) (used int) {
-	l.setScope(slot, c, k)
-	l.scope.At, l.scope.FrameNo = now.time, now.frame
+	l.enter(slot, c, k, now.time, now.frame)
 	l.scope.BeganAt, l.scope.BeganFrame = began.time, began.frame
+	fine := false
 	defer func() {
-		if r := recover(); r != nil {
-			k.malformed(l, "analyzer fault: "+fmt.Sprint(r))
-			k.detach()
-			used = 0
+		if !fine {
+			k.fault(l, recover())
 		}
 	}()
+	used = k.message(l, dir, b, now)
+	fine = true
+	return used
+}
+
+// message makes the call.
+func (k *socket) message(l *lane, dir flow.Dir, b []byte, now mark) int {
 	used, err := k.analyzer.Data(&l.scope, dir, b)
 	if k.again = l.next.Again; k.again {
 		x := k.extra()
@@ -592,8 +618,8 @@ func (k *socket) misplaced(l *lane, c *conversation, dir flow.Dir, b []byte) *pr
 	return nil
 }
 
-// message takes one message of a protocol without ports.
-func (k *socket) message(l *lane, b []byte) (err error) {
+// portless takes one message of a protocol without ports.
+func (k *socket) portless(l *lane, b []byte) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("analyzer fault: %v", r)
@@ -613,8 +639,7 @@ func (k *socket) lost(l *lane, slot uint32, c *conversation, dir flow.Dir, n int
 	if k.analyzer == nil {
 		return // what follows is probed as it comes
 	}
-	l.setScope(slot, c, k)
-	l.scope.At, l.scope.FrameNo = at, frame
+	l.enter(slot, c, k, at, frame)
 	l.scope.BeganAt, l.scope.BeganFrame = at, frame
 	defer func() {
 		if r := recover(); r != nil {

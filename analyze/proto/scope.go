@@ -69,6 +69,7 @@ type Scope struct {
 	BeganFrame uint64         // Began
 	Pkt        *decode.Packet // Packet
 	Raw        []byte         // Bytes
+	Key        *flow.Key      // of the conversation; nil: ClientEnd and ServerEnd tell
 	ClientEnd  netip.AddrPort // Client
 	ServerEnd  netip.AddrPort // Server
 	Facts      *Facts         // of the conversation; nil for ICMP, IP and Link
@@ -79,6 +80,7 @@ type Scope struct {
 	Overdue    bool           // Belated
 	Held       bool           // Waited
 	Quiet      bool           // Wireshark would not read this: nothing is counted
+	ClientIsA  bool           // of Key
 	Around     uint16         // name of the tunnel that this is in, for the sink; 0: none
 	Vain       bool           // Resent
 	Out        Sink
@@ -150,10 +152,26 @@ func (s *Scope) Packet() *decode.Packet { return s.Pkt }
 func (s *Scope) Bytes() []byte { return s.Raw }
 
 // Client is the end that opened the conversation.
-func (s *Scope) Client() netip.AddrPort { return s.ClientEnd }
+func (s *Scope) Client() netip.AddrPort {
+	switch {
+	case s.Key == nil:
+		return s.ClientEnd
+	case s.ClientIsA:
+		return s.Key.AddrA()
+	}
+	return s.Key.AddrB()
+}
 
 // Server is the other end.
-func (s *Scope) Server() netip.AddrPort { return s.ServerEnd }
+func (s *Scope) Server() netip.AddrPort {
+	switch {
+	case s.Key == nil:
+		return s.ServerEnd
+	case s.ClientIsA:
+		return s.Key.AddrB()
+	}
+	return s.Key.AddrA()
+}
 
 // Report notes one occurrence of a symptom on this conversation at this frame.
 // Values stand in the order of the code's Def.
