@@ -125,6 +125,7 @@ func (s *session) capture(c *cli.Context) error {
 		o := s.liveOptions(c, fresh)
 		return &o, nil
 	}
+	forgetStart()
 	s.outcome, err = run.Capture(c.Context, s.world(set), opt)
 	return err
 }

@@ -64,6 +64,7 @@ func (s *session) replay(c *cli.Context) error {
 	default:
 		return badValue(c, flagProgress, c.String(flagProgress), []string{progressAuto, progressOff})
 	}
+	forgetStart()
 	s.outcome, err = run.Replay(c.Context, s.world(set), &run.Options{
 		Files: files, Filter: c.String(flagFilter), KeyLog: c.String(flagKeyLog), Rules: set.Rules, Outputs: set.outputs,
 		MinSeverity: finding.Severity(set.Report.MinSeverity), FailOn: set.failOn, Strict: c.Bool(flagStrict),
