@@ -22,7 +22,7 @@ func (p *pipeline) deal(w *work, odd *decode.Packet) {
 		w.clear(0) // what stands there is of this batch and of one before
 		p.fail(err)
 	})
-	frames, of, lanes := w.batch.Frames, w.of, uint32(len(w.of))
+	frames, buf, of, lanes := w.batch.Frames, w.batch.Buf, w.of, uint32(len(w.of))
 	w.clear(len(frames))
 	t := &w.tally
 	t.counters = w.batch.Counters
@@ -31,7 +31,7 @@ func (p *pipeline) deal(w *work, odd *decode.Packet) {
 	rate := 0
 	for i := range frames {
 		f := &frames[i]
-		data, d := w.batch.Data(f), dealt{at: uint32(i)}
+		data, d := buf[f.Offset:f.Offset+f.CapLen], dealt{at: uint32(i)}
 		if f.Link == packet.LinkEthernet {
 			var proto uint8
 			if d.hash, proto = decode.Glance(data); d.hash != 0 {
