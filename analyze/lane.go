@@ -50,6 +50,8 @@ type lane struct {
 	sockets     []*socket // by conversation.socket
 	freeSockets []uint32
 	rawSockets  []socket // never used
+	freeFacts   []*proto.Facts
+	rawFacts    proto.Page[proto.Facts]
 	guesses     []*guess // for sockets to come
 	early       earlySlab
 	halves      []*half                         // for connections to come

@@ -144,10 +144,25 @@ const socketPage = 1 << 6
 
 // free takes the socket of a conversation back, for another one to use.
 func (l *lane) free(c *conversation) {
-	l.sockets[c.socket].decided(l)
-	*l.sockets[c.socket] = socket{}
+	k := l.sockets[c.socket]
+	k.decided(l)
+	if k.facts != nil {
+		*k.facts = proto.Facts{}
+		l.freeFacts = append(l.freeFacts, k.facts)
+	}
+	*k = socket{}
 	l.freeSockets = append(l.freeSockets, c.socket)
 	c.socket = 0
+}
+
+// newFacts returns facts that nobody has any more, or new ones.
+func (l *lane) newFacts() *proto.Facts {
+	if n := len(l.freeFacts); n > 0 {
+		f := l.freeFacts[n-1]
+		l.freeFacts = l.freeFacts[:n-1]
+		return f
+	}
+	return l.rawFacts.Next()
 }
 
 // bytes takes bytes of a direction in order.
@@ -378,7 +393,7 @@ func (k *socket) read(l *lane, c *conversation, spec *proto.Spec) {
 		l.d.foreign = append(l.d.foreign, spec.Name)
 	}
 	if k.facts == nil {
-		k.facts = &proto.Facts{}
+		k.facts = l.newFacts()
 	}
 	k.facts.App = spec.Name
 }

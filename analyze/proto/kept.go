@@ -39,6 +39,21 @@ func Kept[T any](s *Scope) *T {
 	return x
 }
 
+// Page hands out records that live about as long as each other: some are made at once.
+type Page[T any] struct{ left []T }
+
+const pageLen = 16
+
+// Next returns a record that is zero.
+func (p *Page[T]) Next() *T {
+	if len(p.left) == 0 {
+		p.left = make([]T, pageLen)
+	}
+	x := &p.left[0]
+	p.left = p.left[1:]
+	return x
+}
+
 // Word returns b as a text: the same one for the same bytes, as long as the lane
 // remembers it. It is for what many conversations say alike.
 func (s *Scope) Word(b []byte) string {

@@ -78,6 +78,27 @@ type stream struct {
 type desk struct {
 	reading reading
 	label   []byte
+	asked   proto.Page[Asked]
+	lookups proto.Page[Lookup]
+	addrs   []netip.Addr // room for those of answers
+}
+
+// publish tells that a query was sent.
+func (d *desk) publish(s *proto.Scope, client, resolver netip.AddrPort, q *query) {
+	x := d.asked.Next()
+	*x = Asked{Client: client, Resolver: resolver.Addr(), Name: q.name(), Type: q.typeName()}
+	s.Publish(x)
+}
+
+// keep returns a copy of the addresses of an answer.
+func (d *desk) keep(list []netip.Addr) []netip.Addr {
+	const some = 32
+	n := len(d.addrs)
+	if cap(d.addrs)-n < len(list) {
+		d.addrs, n = make([]netip.Addr, 0, max(some, len(list))), 0
+	}
+	d.addrs = append(d.addrs, list...)
+	return d.addrs[n:len(d.addrs):len(d.addrs)]
 }
 
 // Data implements proto.Analyzer.
@@ -210,7 +231,7 @@ func (a *analyzer) message(s *proto.Scope, dir flow.Dir, b []byte, began int64, 
 		return // nobody has to answer, nobody asked for a name, or it was the capture point that asked again
 	}
 	if m.response() {
-		a.response(s, m, client, uint64(len(b)), began, beganFrame)
+		a.response(s, d, client, uint64(len(b)), began, beganFrame)
 	} else if m.questions > 0 {
 		a.query(s, d, client, resolver, len(b), began, beganFrame)
 	}
@@ -237,7 +258,7 @@ func (a *analyzer) query(s *proto.Scope, d *desk, client, resolver netip.AddrPor
 		q.last, q.lastSent = s.Now(), s.Frame()
 		s.Report(Retransmission, finding.Text(q.name()), finding.Text(q.typeName()),
 			finding.Num(q.times), seconds(q.last-q.first))
-		s.Publish(&Asked{Client: client, Resolver: resolver.Addr(), Name: q.name(), Type: q.typeName()})
+		d.publish(s, client, resolver, q)
 		return
 	}
 	a.room(s)
@@ -250,8 +271,7 @@ func (a *analyzer) query(s *proto.Scope, d *desk, client, resolver netip.AddrPor
 		id: m.id, typ: m.qtype, times: 1, spelt: uint8(len(typ) & 0xff), label: s.Word(d.label),
 		first: began, last: s.Now(), frame: beganFrame, lastSent: s.Frame(), bytes: uint32(size), //nolint:gosec // at most 64 KiB
 	})
-	q := &a.queries[len(a.queries)-1]
-	s.Publish(&Asked{Client: client, Resolver: resolver.Addr(), Name: q.name(), Type: q.typeName()})
+	d.publish(s, client, resolver, &a.queries[len(a.queries)-1])
 }
 
 // room makes place for one query: the oldest is forgotten.
@@ -275,7 +295,8 @@ func (a *analyzer) find(m *reading) *query {
 	return nil
 }
 
-func (a *analyzer) response(s *proto.Scope, m *reading, client netip.AddrPort, size uint64, began int64, beganFrame uint64) {
+func (a *analyzer) response(s *proto.Scope, d *desk, client netip.AddrPort, size uint64, began int64, beganFrame uint64) {
+	m := &d.reading
 	q := a.find(m)
 	if q == nil {
 		if len(a.queries) > 0 && a.stream == nil {
@@ -284,7 +305,7 @@ func (a *analyzer) response(s *proto.Scope, m *reading, client netip.AddrPort, s
 		}
 		name := s.Word(m.name())
 		judge(s, &m.message, name, 0, false)
-		answered(s, m, client.Addr(), name, 0, 0)
+		d.answered(s, client.Addr(), name, 0, 0)
 		return
 	}
 	if q.answers++; q.answers > 1 {
@@ -297,7 +318,7 @@ func (a *analyzer) response(s *proto.Scope, m *reading, client netip.AddrPort, s
 	}
 	took := max(s.Now()-q.first, 0)
 	judge(s, &m.message, q.name(), took, q.times > 1 && s.Now()-q.last < soon)
-	q.addrs = answered(s, m, client.Addr(), q.name(), q.first, took)
+	q.addrs = d.answered(s, client.Addr(), q.name(), q.first, took)
 	s.Exchange(&conn.Exchange{
 		Protocol: s.Facts.App, Label: q.label, Code: rcodeName(m.rcode),
 		Failed: failed(m.rcode), Complete: true,
@@ -307,11 +328,13 @@ func (a *analyzer) response(s *proto.Scope, m *reading, client netip.AddrPort, s
 }
 
 // answered publishes the addresses of an answer, and returns them.
-func answered(s *proto.Scope, m *reading, client netip.Addr, name string, start, waited int64) []netip.Addr {
+func (d *desk) answered(s *proto.Scope, client netip.Addr, name string, start, waited int64) []netip.Addr {
+	m := &d.reading
 	if m.addrs == 0 {
 		return nil
 	}
-	l := &Lookup{Client: client, Name: name, Start: start, Waited: waited, Addrs: slices.Clone(m.addrBuf[:m.addrs])}
+	l := d.lookups.Next()
+	*l = Lookup{Client: client, Name: name, Start: start, Waited: waited, Addrs: d.keep(m.addrBuf[:m.addrs])}
 	s.Publish(l)
 	return l.Addrs
 }
