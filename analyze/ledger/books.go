@@ -246,8 +246,8 @@ func (b *Books) Segment(ref Ref, s *tcp.Segment, m tcp.Marks, v *tcp.View) {
 		return
 	}
 	r := b.records.at(uint32(ref))
-	if y := b.diaryOf(ref); y != nil {
-		y.segment(s, m) // copies too: Zeek takes each frame for a packet
+	if b.diaries != nil {
+		b.diarySegment(ref, s, m) // copies too: Zeek takes each frame for a packet
 	}
 	var t *talk
 	if r.talk != 0 {
@@ -260,10 +260,6 @@ func (b *Books) Segment(ref Ref, s *tcp.Segment, m tcp.Marks, v *tcp.View) {
 	} else if b.copied(r, t, s) {
 		return
 	}
-	r.note(s.Frame, s.Time, s.Dir&1, s.Len, s.WireLen, s.TTL)
-	if int(s.Len) > len(s.Data) {
-		r.flags |= flagSnapped
-	}
 	if t == nil || !t.calm(r, s, m, v) {
 		b.segment(r, t, s, m, v)
 	}
@@ -271,6 +267,10 @@ func (b *Books) Segment(ref Ref, s *tcp.Segment, m tcp.Marks, v *tcp.View) {
 
 // segment measures a segment the long way.
 func (b *Books) segment(r *record, t *talk, s *tcp.Segment, m tcp.Marks, v *tcp.View) {
+	r.note(s.Frame, s.Time, s.Dir&1, s.Len, s.WireLen, s.TTL)
+	if int(s.Len) > len(s.Data) {
+		r.flags |= flagSnapped
+	}
 	const control = tcp.FlagSYN | tcp.FlagFIN | tcp.FlagRST
 	retried := false
 	if s.Flags&control != 0 || r.flags&flagEstablished == 0 {

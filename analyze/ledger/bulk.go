@@ -70,6 +70,8 @@ type load struct {
 
 	bin   int64 // width of a bin, ns
 	binAt int64 // start of the first
+	nowAt int64 // start of that of the latest bytes, and its number
+	now   uint8
 	bins  [maxBins]uint32
 	dry   int64 // ns with nothing in flight while the direction was active
 	dryAt int64 // since when nothing is in flight; 0: something is
@@ -171,11 +173,15 @@ func (l *load) fresh(s *tcp.Segment, n uint32) {
 		l.dry += max(0, s.Time-l.dryAt)
 		l.dryAt = 0
 	}
-	l.count(s.Time, n)
+	if in := s.Time - l.nowAt; in >= 0 && in < l.bin {
+		l.bins[l.now%maxBins] += n
+	} else {
+		l.count(s.Time, n)
+	}
 }
 
-// count adds new bytes to the bin of their time. When the bins are used up they are
-// joined in pairs.
+// count adds new bytes to the bin of their time, which is not that of the latest. When
+// the bins are used up they are joined in pairs.
 func (l *load) count(at int64, n uint32) {
 	if l.bin == 0 {
 		l.bin, l.binAt = firstBin, at
@@ -191,6 +197,7 @@ func (l *load) count(at int64, n uint32) {
 	}
 	if i >= 0 {
 		l.bins[i] += n
+		l.now, l.nowAt = uint8(i), l.binAt+i*l.bin
 	}
 }
 

@@ -25,15 +25,31 @@ func (t *talk) calm(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View) bool {
 		return false
 	}
 	if s.Len > 0 { // larger than agreed, or bytes that were there before
-		if mss := r.agreed(); mss > 0 && s.Len > mss || before(s.Seq, f.headSeq+uint32(f.headLen)) {
+		if s.Len > t.mss || before(s.Seq, f.headSeq+uint32(f.headLen)) {
 			return false
 		}
 	}
+	r.last, r.stop = s.Frame, max(r.stop, s.Time)
+	r.packets[d]++
+	r.wire[d] += uint64(s.WireLen)
 	t.silent(s)
+	t.last = max(t.last, s.Time)
+	f.heard = s.Time
 	f.vote(s.TTL)
 	if !s.IPv6 {
 		f.follows(s.IPID)
 		f.lastID = s.IPID
+	}
+	if s.Len > 0 {
+		r.bytes[d] += uint64(s.Len)
+		if int(s.Len) > len(s.Data) {
+			r.flags |= flagSnapped
+		} else if r.packets[d] <= fewSegments {
+			f.sound++
+		}
+		f.counts(s, v)
+		f.starts(s, s.Seq)
+		f.optBytes, t.v6 = uint8(min(len(s.Options), maxOptions)), s.IPv6
 	}
 	if o.flags&vHurt != 0 {
 		o.keepRun = 0
@@ -42,28 +58,26 @@ func (t *talk) calm(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View) bool {
 		t.sampled(o, d^1, s, v.RTT, v.RTTFrame)
 	}
 	if before(o.acked, s.Ack) {
-		t.progress(o, d^1, s, v)
+		if t.bulk != nil {
+			t.settle(d^1, s)
+		}
+		o.ackSum += uint64(s.Ack - o.acked)
+		t.advance(o, d^1, s)
 	}
 	if s.Stamped && t.bulk != nil {
 		t.echoed(s, s.TSVal, s.TSEcr)
 	}
-	t.announced(f, o, r, s, v)
+	// As soon as there may be something to say of the window: what is in flight is at
+	// most the distance of the two numbers.
+	if v.Window != f.window || f.shutAt|o.block != 0 || o.most == 0 || uint64(v.Window) < uint64(o.next-o.acked)+uint64(o.most) {
+		t.announced(f, o, s, v)
+	}
 	if s.Len > 0 {
-		if r.packets[d] <= fewSegments && int(s.Len) <= len(s.Data) {
-			f.sound++
-		}
-		f.counts(s, v)
 		if t.bulk == nil && f.segments >= bulkFrom {
 			t.grow()
 		}
-		f.starts(s, s.Seq)
 		t.took(f, o, r, s, s.Seq+s.Len, s.Len)
-		f.lastAt = max(f.lastAt, s.Time)
-		f.optBytes, t.v6 = uint8(min(len(s.Options), maxOptions)), s.IPv6
-		t.rec = max(t.rec, s.Time)
 	}
-	f.heard = s.Time
-	t.last = max(t.last, s.Time)
 	return true
 }
 
@@ -74,22 +88,9 @@ func (t *talk) silent(s *tcp.Segment) {
 	}
 }
 
-// progress takes the first acknowledgement of some of direction d's data.
-func (t *talk) progress(o *voice, d flow.Dir, s *tcp.Segment, v *tcp.View) {
-	if t.bulk != nil {
-		t.settle(d, s)
-	}
-	if o.flags&vHasAck != 0 {
-		o.ackSum += uint64(s.Ack - o.acked)
-	} else {
-		o.ackSum += uint64(v.Acked)
-	}
-	if o.flags&vOdd != 0 && t.sums[d&1].n > 0 {
-		t.excuse(d, s)
-	}
-	o.acked = s.Ack
-	o.flags |= vHasAck
-	o.ackAt = s.Time
+// advance takes what is acknowledged of o's data, those of direction d.
+func (t *talk) advance(o *voice, d flow.Dir, s *tcp.Segment) {
+	o.acked, o.ackAt = s.Ack, s.Time
 	if o.pendBy != 0 && !before(s.Ack, o.pend) {
 		o.passed = max(o.passed, o.pendBy)
 		o.pendBy = 0
@@ -100,7 +101,7 @@ func (t *talk) progress(o *voice, d flow.Dir, s *tcp.Segment, v *tcp.View) {
 			o.tries = 0
 		}
 	}
-	if x := &t.turn; x.state == turnRequest && x.ackFrame == 0 && d == flow.ToServer && !before(s.Ack, x.reqSeq) {
+	if x := &t.turn; d == flow.ToServer && x.state == turnRequest && x.ackFrame == 0 && !before(s.Ack, x.reqSeq) {
 		x.ackFrame, x.ackTime, x.ackPure = s.Frame, s.Time, s.Len == 0
 	}
 }

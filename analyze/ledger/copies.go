@@ -50,8 +50,8 @@ type manyPrints struct {
 func fingerprint(s *tcp.Segment) uint32 {
 	const a, b, c, d = 0x9E3779B97F4A7C15, 0xD1B54A32D192ED03, 0x8CB92BA72F3D8DD7, 0xABC98388FB8FAC03
 	h := (uint64(s.Seq) | uint64(s.Ack)<<32) * a // neighbours in a segment: a word of memory
-	h += (uint64(s.Flags) | uint64(s.Window)<<16 | uint64(s.Len)<<32 ^ uint64(s.IPID)<<48) * b
-	h += s.Head * c
+	h += (uint64(s.Flags) | uint64(s.Window)<<16 | uint64(s.Len)<<32) * b
+	h += (s.Head ^ uint64(s.IPID)<<48) * c
 	if s.Stamped {
 		h += (uint64(s.TSVal) | uint64(s.TSEcr)<<32) * d
 	} else if len(s.Options) > 0 {
@@ -99,14 +99,14 @@ func (t *talk) met(s *tcp.Segment) bool {
 	f := &t.voice[s.Dir&1]
 	if t.bulk != nil {
 		x := &t.bulk.dir[s.Dir&1].prints
-		if x.holds(hash) && t.again(s, hash, x.hash[:], x.at[:], x.ttl[:]) {
+		if x.holds(hash) && t.again(s, hash) {
 			return true
 		}
 		x.set(f.recentAt, hash, s.TTL, s.Time)
 	} else {
 		x := &f.prints
 		h := &x.hash
-		if (h[0] == hash || h[1] == hash || h[2] == hash || h[3] == hash) && t.again(s, hash, x.hash[:], x.at[:], x.ttl[:]) {
+		if (h[0] == hash || h[1] == hash || h[2] == hash || h[3] == hash) && t.again(s, hash) {
 			return true
 		}
 		x.set(f.recentAt, hash, s.TTL, s.Time)
@@ -148,7 +148,13 @@ func (x *manyPrints) begin(few *prints) {
 }
 
 // again reports whether a segment whose hash was met is a copy, and counts it.
-func (t *talk) again(s *tcp.Segment, hash uint32, hashes []uint32, at []int64, ttl []uint8) bool {
+func (t *talk) again(s *tcp.Segment, hash uint32) bool {
+	x := &t.voice[s.Dir&1].prints
+	hashes, at, ttl := x.hash[:], x.at[:], x.ttl[:]
+	if t.bulk != nil {
+		x := &t.bulk.dir[s.Dir&1].prints
+		hashes, at, ttl = x.hash[:], x.at[:], x.ttl[:]
+	}
 	for i, known := range hashes {
 		if known != hash {
 			continue

@@ -21,7 +21,7 @@ func (t *talk) data(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View, opt *op
 		f.sound++
 	}
 	f.counts(s, v)
-	if mss := r.agreed(); mss > 0 && s.Len > mss {
+	if t.mss > 0 && s.Len > t.mss {
 		t.hurt()
 		f.larges++
 		t.prove(LargeSegments, s)
@@ -48,8 +48,8 @@ func (t *talk) data(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View, opt *op
 		t.fresh(r, s, opt, seq, end)
 	default:
 		t.repeated(r, s, m, opt, seq, end)
+		f.lastAt = max(f.lastAt, s.Time)
 	}
-	f.lastAt = max(f.lastAt, s.Time)
 	f.optBytes = uint8(min(len(s.Options), maxOptions))
 	t.v6 = s.IPv6
 }
@@ -139,7 +139,7 @@ func (t *talk) took(f, o *voice, r *record, s *tcp.Segment, end, n uint32) {
 	f.next = end
 	f.flags |= vHasNext
 	f.newAt = s.Time
-	if o.window < f.inFlight()+f.ample() {
+	if uint64(o.window) < uint64(end-f.acked)+uint64(f.most) { // at least what is in flight
 		t.filled(r, d, s.Time)
 	}
 	if d == flow.ToServer {
@@ -148,6 +148,8 @@ func (t *talk) took(f, o *voice, r *record, s *tcp.Segment, end, n uint32) {
 		t.serverSpoke(r, s, n, gap, idle)
 	}
 	f.lastBy, f.push = s.Len, s.Flags&tcp.FlagPSH != 0
+	f.lastAt = max(f.lastAt, s.Time)
+	t.rec = max(t.rec, s.Time)
 }
 
 // smallSegment is a payload that any path passes: the smallest IPv6 MTU less the

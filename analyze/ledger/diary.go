@@ -115,6 +115,8 @@ func (y *diary) segment(s *tcp.Segment, m tcp.Marks) {
 	}
 }
 
+func (b *Books) diarySegment(ref Ref, s *tcp.Segment, m tcp.Marks) { b.diaryOf(ref).segment(s, m) }
+
 func (y *diary) datagram(d flow.Dir, net uint32) {
 	y.net[d&1] += uint64(net)
 	y.first('d', d)

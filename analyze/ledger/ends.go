@@ -189,7 +189,7 @@ func (t *talk) reset(r *record, s *tcp.Segment) {
 		x.unacked = max(x.unacked, f.inFlight())
 	}
 	x.reqBytes, x.respBytes = t.turn.reqBytes, t.turn.respBytes
-	x.pushing = t.cutShort(r)
+	x.pushing = t.cutShort()
 	x.moving = t.rec != 0 && s.Time-t.rec < max(2*t.roundTrip(), 50*millisecond)
 }
 

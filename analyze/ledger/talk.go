@@ -45,6 +45,7 @@ type talk struct {
 	tls    bool // the first bytes look like TLS
 	v6     bool
 	pastAt uint8
+	mss    uint32 // largest payload that the handshake allows for; 0: unknown
 
 	turn  turn
 	voice [2]voice
@@ -313,7 +314,19 @@ func (t *talk) acknowledge(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View, 
 		}
 		return
 	}
-	t.progress(o, d^1, s, v)
+	if t.bulk != nil {
+		t.settle(d^1, s)
+	}
+	if o.flags&vHasAck != 0 {
+		o.ackSum += uint64(s.Ack - o.acked)
+	} else {
+		o.ackSum += uint64(v.Acked)
+		o.flags |= vHasAck
+	}
+	if t.sums[d^1].n > 0 {
+		t.excuse(d^1, s)
+	}
+	t.advance(o, d^1, s)
 }
 
 // twice reports whether frames of the connection came twice.
@@ -367,6 +380,7 @@ func (t *talk) half(d flow.Dir) int64 {
 
 // shook takes what the record knows of the handshake.
 func (t *talk) shook(r *record) {
+	t.mss = r.agreed()
 	for d := range t.voice {
 		t.voice[d].shake = r.half(flow.Dir(d))
 	}

@@ -159,7 +159,7 @@ func (t *talk) paused(r *record, s *tcp.Segment, gap, idle int64) {
 	}
 	x := &t.turn
 	t.hurt()
-	cut := t.cutShort(r)
+	cut := t.cutShort()
 	if gap >= pushFrom && !cut {
 		// The message before was complete: this is another one, that nobody asked for.
 		t.pauses.answer.add(idle)
@@ -176,11 +176,11 @@ func (t *talk) paused(r *record, s *tcp.Segment, gap, idle int64) {
 
 // cutShort reports whether the server's last segment before this one was a full one
 // without PSH: its message goes on.
-func (t *talk) cutShort(r *record) bool {
+func (t *talk) cutShort() bool {
 	f := &t.voice[flow.ToClient]
 	full := f.most
-	if mss := r.agreed(); mss > 0 {
-		full = min(full, mss-40) // timestamps and other options take at most 40 bytes
+	if t.mss > 0 {
+		full = min(full, t.mss-40) // timestamps and other options take at most 40 bytes
 	}
 	return f.lastBy >= full && full >= defaultMSS && !f.push
 }

@@ -31,12 +31,12 @@ func (t *talk) windows(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View) {
 		t.opened(d, s)
 		return
 	}
-	t.announced(f, o, r, s, v)
+	t.announced(f, o, s, v)
 }
 
 // announced takes the window that a segment of f announces to o, which is known to be
 // exact.
-func (t *talk) announced(f, o *voice, r *record, s *tcp.Segment, v *tcp.View) {
+func (t *talk) announced(f, o *voice, s *tcp.Segment, v *tcp.View) {
 	if v.Window != f.window || f.maxWin == 0 {
 		if f.maxWin == 0 || v.Window < f.minWin {
 			f.minWin = v.Window
@@ -47,17 +47,17 @@ func (t *talk) announced(f, o *voice, r *record, s *tcp.Segment, v *tcp.View) {
 		return // an old acknowledgement: its window no longer counts
 	}
 	if v.Window < o.inFlight()+o.ample() {
-		t.narrow(r, s, v)
+		t.narrow(s, v)
 	} else if f.shutAt|o.block != 0 {
 		t.opened(s.Dir&1, s)
 	}
 }
 
 // narrow takes a window that may not be enough for the next segment.
-func (t *talk) narrow(r *record, s *tcp.Segment, v *tcp.View) {
+func (t *talk) narrow(s *tcp.Segment, v *tcp.View) {
 	d := s.Dir & 1
 	f, o := &t.voice[d], &t.voice[d^1]
-	room, enough := t.room(r, d^1)
+	room, enough := t.room(d ^ 1)
 	switch {
 	case v.Window == 0 || int64(v.Window) < enough && o.inFlight() == 0:
 		if f.shutAt == 0 {
@@ -77,9 +77,9 @@ func (t *talk) narrow(r *record, s *tcp.Segment, v *tcp.View) {
 // room is what direction d may still send, and what it needs to send at all: a
 // window below a segment is as good as none (RFC 9293, 3.8.6.2.1: the sender waits
 // for a full segment or half of the largest window).
-func (t *talk) room(r *record, d flow.Dir) (room, enough int64) {
+func (t *talk) room(d flow.Dir) (room, enough int64) {
 	f, o := &t.voice[d], &t.voice[d^1]
-	least := r.agreed()
+	least := t.mss
 	if least == 0 {
 		least = defaultMSS
 	}
@@ -108,7 +108,7 @@ func (t *talk) filled(r *record, d flow.Dir, at int64) {
 	if r.flags&flagSYN == 0 || o.flags&vHeard == 0 || o.maxWin == 0 {
 		return
 	}
-	if room, enough := t.room(r, d); room < enough {
+	if room, enough := t.room(d); room < enough {
 		t.blocked(d, at, o.shutAt != 0)
 	}
 }
