@@ -15,6 +15,7 @@ import (
 	"netwhy/analyze/finding"
 	"netwhy/capture"
 	"netwhy/cmd/netwhy/internal/config"
+	"netwhy/cmd/netwhy/internal/resident"
 	"netwhy/cmd/netwhy/internal/run"
 )
 
@@ -125,7 +126,7 @@ func (s *session) capture(c *cli.Context) error {
 		o := s.liveOptions(c, fresh)
 		return &o, nil
 	}
-	forgetStart()
+	resident.Forget()
 	s.outcome, err = run.Capture(c.Context, s.world(set), opt)
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"netwhy/analyze/finding"
+	"netwhy/cmd/netwhy/internal/resident"
 	"netwhy/cmd/netwhy/internal/run"
 	"netwhy/cmd/netwhy/internal/terminal"
 )
@@ -64,7 +65,7 @@ func (s *session) replay(c *cli.Context) error {
 	default:
 		return badValue(c, flagProgress, c.String(flagProgress), []string{progressAuto, progressOff})
 	}
-	forgetStart()
+	resident.Forget()
 	s.outcome, err = run.Replay(c.Context, s.world(set), &run.Options{
 		Files: files, Filter: c.String(flagFilter), KeyLog: c.String(flagKeyLog), Rules: set.Rules, Outputs: set.outputs,
 		MinSeverity: finding.Severity(set.Report.MinSeverity), FailOn: set.failOn, Strict: c.Bool(flagStrict),

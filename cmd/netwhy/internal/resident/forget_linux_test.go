@@ -1,4 +1,4 @@
-package cli
+package resident
 
 import (
 	"bufio"
@@ -57,12 +57,12 @@ func TestConstantSegments(t *testing.T) {
 	}
 }
 
-// TestForgetStart: what ran before runs after.
-func TestForgetStart(t *testing.T) {
+// TestForget: what ran before runs after.
+func TestForget(t *testing.T) {
 	t.Parallel()
 	before := fmt.Sprint(constantSegments())
 	for range 3 {
-		forgetStart()
+		Forget()
 	}
 	if after := fmt.Sprint(constantSegments()); after != before || before == "[]" {
 		t.Errorf("%s became %s", before, after)
