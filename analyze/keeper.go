@@ -21,6 +21,7 @@ type keeper struct {
 	most  int
 	live  bool // of those with findings the latest are kept, not the costliest
 	slab  hosts.List[conn.Summary]
+	keys  []uint64 // by place in the slab: flow.ID.Key
 	rest  weights
 	brief hosts.List[conn.Brief]
 	seq   uint64
@@ -34,29 +35,38 @@ const maxBriefs = MaxFindings
 type weighed struct {
 	score, bytes uint64
 	seq          uint64
-	key          uint64 // of the conversation
 	at           uint32 // place in the slab
 	rank         uint8  // 0: without findings; else the gravest one's severity, from 1
 }
 
-// weights is a heap with the least weight first, once there are as many as may be.
+// weights is a heap with the least weight first, once there are as many as may be. Each
+// has four below it, which lie side by side: half as many steps into memory as with two.
 type weights []weighed
+
+// below is how many weights each has below it.
+const below = 4
 
 // sink puts the weight at i in its place among those below it.
 func (w weights) sink(i int) {
+	at := w[i]
 	for {
-		least := i
-		for child := 2*i + 1; child <= 2*i+2 && child < len(w); child++ {
+		first := below*i + 1
+		if first >= len(w) {
+			break
+		}
+		least := first
+		for child := first + 1; child < min(first+below, len(w)); child++ {
 			if w[child].less(&w[least]) {
 				least = child
 			}
 		}
-		if least == i {
-			return
+		if !w[least].less(&at) {
+			break
 		}
-		w[i], w[least] = w[least], w[i]
+		w[i] = w[least]
 		i = least
 	}
+	w[i] = at
 }
 
 func (a *weighed) less(b *weighed) bool {
@@ -74,7 +84,7 @@ func (a *weighed) less(b *weighed) bool {
 
 func (k *keeper) add(s *conn.Summary, of said) {
 	k.seq++
-	w := weighed{score: uint64(max(s.Score, 0)), bytes: s.Client.WireBytes + s.Server.WireBytes, seq: k.seq, key: s.ID.Key(), at: uint32(len(k.rest))}
+	w := weighed{score: uint64(max(s.Score, 0)), bytes: s.Client.WireBytes + s.Server.WireBytes, seq: k.seq, at: uint32(len(k.rest))}
 	if of.findings > 0 { // rules will ask for it
 		w.rank = uint8(of.gravest) + 1
 		if k.live {
@@ -83,9 +93,10 @@ func (k *keeper) add(s *conn.Summary, of said) {
 	}
 	if len(k.rest) < k.most {
 		k.slab.Add(s)
+		k.keys = append(k.keys, s.ID.Key())
 		k.rest = append(k.rest, w)
 		if len(k.rest) == k.most {
-			for i := k.most / 2; i >= 0; i-- {
+			for i := k.most / below; i >= 0; i-- {
 				k.rest.sink(i)
 			}
 		}
@@ -98,7 +109,7 @@ func (k *keeper) add(s *conn.Summary, of said) {
 	}
 	w.at = least.at
 	k.shorten(k.at(w.at), least.rank)
-	*k.at(w.at) = *s
+	*k.at(w.at), k.keys[w.at] = *s, s.ID.Key()
 	*least = w
 	k.rest.sink(0)
 }
@@ -128,22 +139,22 @@ func (k *keeper) shorten(s *conn.Summary, rank uint8) {
 func (k *keeper) full() bool { return k.seq > uint64(len(k.rest)) }
 
 // list returns what was kept, by protocol and number, and what was kept in short.
-// Only what is kept is given its community_id: a flood has millions of
-// conversations, and each costs a hash.
+// Only in a live run are they given their community_id, which costs a hash: of a file
+// the report names few of those that are kept.
 func (k *keeper) list() (all []*conn.Summary, ids []uint64, brief []conn.Brief) {
 	same := func(_, _ int) int { return 0 }
-	order := ranked(len(k.rest), func(i int) uint64 { return k.rest[i].key }, same)
+	order := ranked(len(k.rest), func(i int) uint64 { return k.keys[i] }, same)
 	all, ids = make([]*conn.Summary, len(order)), make([]uint64, len(order))
 	var own []conn.Summary
 	if k.live { // the places will be taken by others
 		own = make([]conn.Summary, len(all))
 	}
 	for i, r := range order {
-		s := k.at(k.rest[r.At].at)
-		if s.CommunityID == "" {
-			s.CommunityID = flow.CommunityID(s.ID.Proto, s.Client.Addr, s.Server.Addr)
-		}
+		s := k.at(r.At)
 		if k.live {
+			if s.CommunityID == "" {
+				s.CommunityID = flow.CommunityID(s.ID.Proto, s.Client.Addr, s.Server.Addr)
+			}
 			own[i] = *s
 			s = &own[i]
 		}

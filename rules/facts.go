@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"netwhy/analyze/conn"
+	"netwhy/analyze/flow"
 )
 
 // fact is one named figure that rules can ask of a T. Numbers are float64, so
@@ -27,7 +28,7 @@ func connFacts() []fact[conn.Summary] {
 		{"app", "protocol recognised: http, tls, dns ...; empty: none", func(c *conn.Summary) any { return c.App }},
 		{"name", "server name from SNI, HTTP Host or DNS (from packets)", func(c *conn.Summary) any { return c.Name }},
 		{"realm", "VLAN or tunnel", func(c *conn.Summary) any { return c.Realm }},
-		{"community_id", "community_id v1", func(c *conn.Summary) any { return c.CommunityID }},
+		{"community_id", "community_id v1", func(c *conn.Summary) any { return communityID(c) }},
 		{"ipv6", "both ends are IPv6", func(c *conn.Summary) any { return c.Server.Addr.Addr().Is6() }},
 		{"client_known", "the SYN was seen", func(c *conn.Summary) any { return c.ClientKnown }},
 		{"established", "the handshake was complete", func(c *conn.Summary) any { return c.Established }},
@@ -258,4 +259,12 @@ func macText(m [6]byte) string {
 		out = append(out, hex[b>>4], hex[b&15])
 	}
 	return string(out)
+}
+
+// communityID is that of a conversation: it is computed for whoever asks for it.
+func communityID(c *conn.Summary) string {
+	if c.CommunityID != "" || !c.ID.Valid() {
+		return c.CommunityID
+	}
+	return flow.CommunityID(c.ID.Proto, c.Client.Addr, c.Server.Addr)
 }

@@ -19,6 +19,7 @@ type view struct {
 	codes []int32 // of the input's findings
 	sheet []sheet // by the number of the code
 	dirty []int   // those that are not empty
+	joins [][]way // by the number of the code: how its figures are joined; nil: not asked yet
 	reach reach
 	party string // with culprit and reach: in texts only
 	blame string
@@ -39,7 +40,7 @@ type sheet struct {
 }
 
 func newView(s *Set, in *Input, codes []int32) *view {
-	v := &view{set: s, in: in, codes: codes, sheet: make([]sheet, len(s.schema.codes))}
+	v := &view{set: s, in: in, codes: codes, sheet: make([]sheet, len(s.schema.codes)), joins: make([][]way, len(s.schema.codes))}
 	v.conn, v.worst = &v.none, &v.idle
 	return v
 }
@@ -80,14 +81,17 @@ func (v *view) about(c *conn.Summary) {
 func (v *view) fill(sub *subject) {
 	for _, i := range sub.findings {
 		n := int(v.codes[i])
-		x, f, def := &v.sheet[n], &v.in.Findings[i], v.set.schema.order[n]
+		x, f := &v.sheet[n], &v.in.Findings[i]
 		switch {
 		case x.only != nil:
-			x.join(x.only, def)
+			if v.joins[n] == nil {
+				v.joins[n] = waysOf(v.set.schema.order[n])
+			}
+			x.join(x.only, v.joins[n])
 			x.only = nil
-			x.join(f, def)
+			x.join(f, v.joins[n])
 		case x.findings > 0:
-			x.join(f, def)
+			x.join(f, v.joins[n])
 		default:
 			x.only = f
 			v.dirty = append(v.dirty, n)
@@ -101,13 +105,13 @@ func (x *sheet) whole() sheet {
 		return *x
 	}
 	var out sheet
-	out.join(x.only, &finding.Def{})
+	out.join(x.only, nil)
 	out.values = x.only.Values
 	return out
 }
 
-// join adds a finding.
-func (x *sheet) join(f *finding.Finding, def *finding.Def) {
+// join adds a finding, whose figures are joined in their ways.
+func (x *sheet) join(f *finding.Finding, ways []way) {
 	fresh, e := x.findings == 0, &f.Evidence
 	if fresh || e.First < x.first {
 		x.first, x.start = e.First, e.Start
@@ -123,11 +127,11 @@ func (x *sheet) join(f *finding.Finding, def *finding.Def) {
 	if f.Host.IsValid() {
 		x.hosts++
 	}
-	for i := range min(len(def.Metrics), len(f.Values)) {
+	for i := range min(len(ways), len(f.Values)) {
 		if i == len(x.values) {
 			x.values = append(x.values, finding.Value{})
 		}
-		x.values[i] = merged(&def.Metrics[i], x.values[i], f.Values[i], fresh)
+		ways[i].join(&x.values[i], &f.Values[i], fresh)
 	}
 }
 
@@ -157,35 +161,62 @@ func (x *sheet) text(i int) string {
 	return ""
 }
 
-// merged joins a figure with those of other conversations. Within one, First and
-// Last are the figures of the whole conversation: over several the worst counts, and
-// stalled time adds up. A number that names something stays with the words beside it.
-func merged(m *finding.Metric, before, now finding.Value, fresh bool) finding.Value {
-	if m.Text {
-		if !fresh && before.Text != "" {
-			return before
+// way is how a figure is joined with those of other conversations. Within one, First
+// and Last are the figures of the whole conversation: over several the worst counts,
+// and stalled time adds up. A number that names something stays with the words beside
+// it.
+type way uint8
+
+const (
+	firstText way = iota // that is not empty
+	firstNumber
+	sum
+	most
+	least
+)
+
+// waysOf are those of a code's figures.
+func waysOf(def *finding.Def) []way {
+	out := make([]way, len(def.Metrics))
+	for i := range def.Metrics {
+		out[i] = wayOf(&def.Metrics[i])
+	}
+	return out
+}
+
+func wayOf(m *finding.Metric) way {
+	switch {
+	case m.Text:
+		return firstText
+	case m.Merge == finding.Sum:
+		return sum
+	case m.Merge == finding.Max:
+		return most
+	case m.Merge == finding.Min:
+		return least
+	case strings.HasSuffix(m.Name, "stalled_seconds"):
+		return sum
+	case names(m):
+		return firstNumber
+	}
+	return most
+}
+
+func (w way) join(into, now *finding.Value, fresh bool) {
+	switch {
+	case w == firstText:
+		if fresh || into.Text == "" {
+			*into = finding.Value{Text: now.Text}
 		}
-		return finding.Value{Text: now.Text}
+	case fresh:
+		*into = finding.Value{Num: now.Num}
+	case w == sum:
+		into.Num += now.Num
+	case w == most:
+		into.Num = max(into.Num, now.Num)
+	case w == least:
+		into.Num = min(into.Num, now.Num)
 	}
-	if fresh {
-		return finding.Value{Num: now.Num}
-	}
-	switch m.Merge {
-	case finding.Sum:
-		before.Num += now.Num
-	case finding.Max:
-		before.Num = max(before.Num, now.Num)
-	case finding.Min:
-		before.Num = min(before.Num, now.Num)
-	case finding.First, finding.Last:
-		switch {
-		case strings.HasSuffix(m.Name, "stalled_seconds"):
-			before.Num += now.Num
-		case !names(m):
-			before.Num = max(before.Num, now.Num)
-		}
-	}
-	return before
 }
 
 // names reports whether a number is no amount but the name of an error.

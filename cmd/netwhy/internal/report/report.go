@@ -161,6 +161,15 @@ type Connection struct {
 	CommunityID string `json:"community_id"`
 }
 
+// CommunityID names a conversation for other tools. A summary has it only where
+// somebody asked for it before: it costs a hash.
+func CommunityID(s *conn.Summary) string {
+	if s.CommunityID != "" {
+		return s.CommunityID
+	}
+	return flow.CommunityID(s.ID.Proto, s.Client.Addr, s.Server.Addr)
+}
+
 // Finding is a symptom.
 type Finding struct {
 	ID         string           `json:"id"` // "F1"

@@ -226,7 +226,7 @@ func (a *assembler) connection(id flow.ID) *report.Connection {
 func (a *assembler) named(id flow.ID) *report.Connection {
 	var of report.Connection
 	if s := a.res.Connection(id); s != nil {
-		of = report.Connection{Proto: s.Proto, CommunityID: s.CommunityID}
+		of = report.Connection{Proto: s.Proto, CommunityID: report.CommunityID(s)}
 		of.Client, of.Server = ends(s.Client.Addr, s.Server.Addr)
 	} else {
 		b, forgotten := a.res.Forgotten(id)

@@ -114,7 +114,7 @@ func (g *page) connection(s *conn.Summary, diagnosed map[string][]string) []any 
 		stream, s.Client.Addr.String(), s.Server.Addr.String(), terminal.Printable(s.Name), terminal.Printable(s.App),
 		round(float64(start) / ns), round(float64(s.Stop-s.Start) / ns), round(float64(s.Score) / ns), round(float64(rtt) / milli),
 		s.Client.Retransmits + s.Server.Retransmits, s.Client.WireBytes + s.Server.WireBytes,
-		terminal.Printable(word(g.P.End, string(s.End))), strings.Join(diagnosed[stream], " "), terminal.Printable(s.Attr["tls.ja4"]), s.CommunityID,
+		terminal.Printable(word(g.P.End, string(s.End))), strings.Join(diagnosed[stream], " "), terminal.Printable(s.Attr["tls.ja4"]), report.CommunityID(s),
 	}
 }
 
