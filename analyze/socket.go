@@ -270,7 +270,7 @@ func (k *socket) probe(l *lane, slot uint32, c *conversation, carrier proto.Tran
 		} else {
 			rest &= rest - 1
 		}
-		bit, v := uint64(1)<<at, proto.No
+		bit, v := uint64(1)<<(at&(maxPanel-1)), proto.No
 		if front&bit != 0 {
 			v = g.ask(list.probes[at], dir, b, bit)
 		}

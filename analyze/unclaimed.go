@@ -27,6 +27,7 @@ type called struct {
 	ports *assigned.Ports
 	lists [][]int // by the table's number, then data and what is on any port: names as names.index has them
 	data  int     // number of the list that is data alone
+	only  []int   // by that number plus 1: the name of any stream that has it, plus 1; 0: there is more to ask
 	mptcp int     // name
 	http  int     // name
 }
@@ -66,6 +67,12 @@ func newCalled(n *names) *called {
 	u.lists = append(u.lists, []int{int(decode.Data)})
 	for _, name := range anyPorts() {
 		u.lists = append(u.lists, []int{n.index[name]})
+	}
+	u.only = make([]int, len(u.lists)+1)
+	for i, list := range u.lists {
+		if len(list) == 1 && (i == u.data || assigned.Plain(i)) {
+			u.only[i+1] = list[0] + 1
+		}
 	}
 	return u
 }
@@ -153,6 +160,12 @@ func (l *lane) ends(slot uint32, c *conversation, dir flow.Dir, m tcp.Marks) {
 // that came before and those out of order have no name, unless they were sent again
 // fast, and neither has the reason that a RST may give.
 func (l *lane) nameSegment(slot uint32, c *conversation, payload []byte, m tcp.Marks) {
+	only := l.unclaimed.only[c.print[flow.ToClient]]
+	if only != 0 && m == 0 && c.socket == 0 && c.rested == 0 && int(l.pkt.PayloadLen) == len(payload) &&
+		!l.view.Astray && l.pkt.Flags&tcp.FlagRST == 0 {
+		l.giveOne(only - 1) // nearly all
+		return
+	}
 	if m&tcp.KeepAlive != 0 { // what it carries is of no message
 		l.giveOne(int(decode.Data))
 		return

@@ -112,6 +112,9 @@ func Waits(n int) bool {
 	return tcp[n].check == waits
 }
 
+// Plain reports whether any stream of what has this number is called so, and nothing else.
+func Plain(n int) bool { return n >= 0 && n < len(tcp) && tcp[n].check == always }
+
 func tableOf(t Transport) []entry {
 	if t == UDP {
 		return udp[:]
