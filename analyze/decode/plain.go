@@ -91,30 +91,30 @@ func (p *Packet) plain(data []byte) bool {
 
 // Glimpsed reads a frame of which Glance told the hash.
 func (p *Packet) Glimpsed(data []byte, hash uint32) {
-	head, end, _ := plainHeader(data)
 	be := binary.BigEndian
-	h := data[:plainTCP+udpHeaderLen]
-	pair, srcIsA := plainEnds(h)
+	h := (*[plainTCP + udpHeaderLen]byte)(data)
+	ip := be.Uint64(h[plainIP-2:])
+	pair, srcIsA := plainEnds(h[:])
 	proto := h[plainIP+9]
 	p.fields = fields{}
 	p.NConvs, p.own, p.SrcIsA, p.Hash = 1, true, srcIsA, hash
-	p.IPVersion, p.Proto, p.TTL, p.TOS = 4, proto, h[plainIP+8], uint8(head.ip>>32&math.MaxUint8)
+	p.IPVersion, p.Proto, p.TTL, p.TOS = 4, proto, h[plainIP+8], uint8(ip>>32&math.MaxUint8)
 	p.L3, p.L4 = plainIP, plainTCP
 	p.L2Kind, p.EtherType = L2Ethernet, typeIPv4
-	p.IPID, p.DF = uint16(head.ip&math.MaxUint16), head.frag != 0
-	p.FragID = uint32(p.IPID)
-	pair.Key(proto, &p.Key)
+	p.IPID, p.FragID, p.DF = uint16(ip&math.MaxUint16), uint32(ip&math.MaxUint16), h[plainIP+6] != 0
+	pair.Fill(proto, &p.Key)
 	if proto == protoUDP {
-		n := int(be.Uint16(h[plainTCP+4:]))
+		n := uint32(be.Uint16(h[plainTCP+4:]))
 		p.Protos, p.Kind = Set{1<<Eth | 1<<IP | 1<<UDP}, KindUDP
-		p.Payload, p.End, p.PayloadLen = plainTCP+udpHeaderLen, pos(plainTCP+n), pos(n-udpHeaderLen)
+		p.Payload, p.End, p.PayloadLen = plainTCP+udpHeaderLen, plainTCP+n, n-udpHeaderLen
 		return
 	}
-	t := data[plainTCP:plainEnd]
-	at := plainTCP + int(t[12]>>4)*4
+	t := (*[tcpMinHeader]byte)(data[plainTCP:])
+	header := t[12] >> 4 * 4
+	at, end := plainTCP+uint32(header), plainIP+uint32(ip>>16&math.MaxUint16)
 	p.Protos, p.Kind = Set{1<<Eth | 1<<IP | 1<<TCP}, KindTCP
-	p.Payload, p.End, p.PayloadLen = pos(at), pos(end), pos(end-at)
+	p.Payload, p.End, p.PayloadLen = at, end, end-at
 	p.Seq, p.Ack = be.Uint32(t[4:]), be.Uint32(t[8:])
-	p.Flags, p.Window, p.HdrLen = be.Uint16(t[12:])&0x1ff, be.Uint16(t[14:]), uint8(at-plainTCP)
+	p.Flags, p.Window, p.HdrLen = be.Uint16(t[12:])&0x1ff, be.Uint16(t[14:]), header
 	p.options(data[:end:end], plainTCP)
 }

@@ -125,12 +125,12 @@ func (p *Pair4) Hash32(proto uint8) uint32 {
 	return half(h)
 }
 
-// Key fills in a Key without a realm.
-func (p *Pair4) Key(proto uint8, k *Key) {
-	*k = Key{Proto: proto, PortA: p.PortA(), PortB: p.PortB()}
+// Fill writes the pair into an empty Key.
+func (p *Pair4) Fill(proto uint8, k *Key) {
 	// In one piece: who reads them so would wait for pieces to be written.
 	binary.LittleEndian.PutUint64(k.A[8:], word4(p.A))
 	binary.LittleEndian.PutUint64(k.B[8:], word4(p.B))
+	k.PortA, k.PortB, k.Proto = p.PortA(), p.PortB(), proto
 }
 
 // AddrA and AddrB return the endpoints for the edges of the program.
