@@ -24,9 +24,9 @@ func (v Verdict) String() string {
 // turns the result around (RFC 1071, 2, B).
 func sum(b []byte, s uint64) uint64 {
 	le := binary.LittleEndian
-	var a, carry uint64
-	for len(b) >= 64 { // as long as one carry goes from word to word, a word costs two instructions
-		x := (*[64]byte)(b)
+	var a, c, carry uint64
+	for len(b) >= 128 { // two sums: one would wait for itself
+		x := (*[128]byte)(b)
 		a, carry = bits.Add64(a, le.Uint64(x[0:]), 0)
 		a, carry = bits.Add64(a, le.Uint64(x[8:]), carry)
 		a, carry = bits.Add64(a, le.Uint64(x[16:]), carry)
@@ -36,8 +36,19 @@ func sum(b []byte, s uint64) uint64 {
 		a, carry = bits.Add64(a, le.Uint64(x[48:]), carry)
 		a, carry = bits.Add64(a, le.Uint64(x[56:]), carry)
 		a += carry // all ones and a carry cannot be: the sum of two is less
-		b = b[64:]
+		c, carry = bits.Add64(c, le.Uint64(x[64:]), 0)
+		c, carry = bits.Add64(c, le.Uint64(x[72:]), carry)
+		c, carry = bits.Add64(c, le.Uint64(x[80:]), carry)
+		c, carry = bits.Add64(c, le.Uint64(x[88:]), carry)
+		c, carry = bits.Add64(c, le.Uint64(x[96:]), carry)
+		c, carry = bits.Add64(c, le.Uint64(x[104:]), carry)
+		c, carry = bits.Add64(c, le.Uint64(x[112:]), carry)
+		c, carry = bits.Add64(c, le.Uint64(x[120:]), carry)
+		c += carry
+		b = b[128:]
 	}
+	a, carry = bits.Add64(a, c, 0)
+	a += carry
 	for len(b) >= 8 {
 		a, carry = bits.Add64(a, le.Uint64(b), 0)
 		a += carry
