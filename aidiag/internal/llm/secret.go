@@ -3,8 +3,9 @@ package llm
 import (
 	"errors"
 	"log/slog"
-	"regexp"
 	"strings"
+
+	"netwhy/aidiag/internal/lazily"
 )
 
 const masked = "[key]"
@@ -52,7 +53,7 @@ func (s Secret) scrub(text string) string {
 	if s.v != "" {
 		text = strings.ReplaceAll(text, s.v, masked)
 	}
-	text = keyLike.ReplaceAllString(text, masked)
+	text = keyLike().ReplaceAllString(text, masked)
 	text = strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0x200b || r == 0xfeff {
 			return ' '
@@ -67,4 +68,4 @@ func (s Secret) scrub(text string) string {
 }
 
 // keyLike matches what providers echo of a key, and long opaque tokens.
-var keyLike = regexp.MustCompile(`(?i)\b(?:sk|pk|rk|key|api|bearer)[-_][A-Za-z0-9*_\-]{6,}|[A-Za-z0-9_\-]{32,}|AIza[A-Za-z0-9_\-]{10,}`)
+var keyLike = lazily.Regexp(`(?i)\b(?:sk|pk|rk|key|api|bearer)[-_][A-Za-z0-9*_\-]{6,}|[A-Za-z0-9_\-]{32,}|AIza[A-Za-z0-9_\-]{10,}`) //nolint:gochecknoglobals // constant

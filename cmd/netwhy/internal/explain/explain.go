@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"netwhy/analyze/finding"
 	"netwhy/cmd/netwhy/internal/lang"
@@ -147,7 +148,7 @@ func names(codes []finding.Code) []string {
 	return out
 }
 
-var blanks = regexp.MustCompile(`…(\s*…)+`)
+var blanks = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`…(\s*…)+`) }) //nolint:gochecknoglobals // constant
 
 // general is a text of a rule without its case: what is filled in from the packets
 // is left open.
@@ -162,7 +163,7 @@ func general(text string) string {
 		b.WriteString("…")
 		rest = after[end(after):]
 	}
-	return blanks.ReplaceAllString(strings.Join(strings.Fields(b.String()), " "), "…")
+	return blanks().ReplaceAllString(strings.Join(strings.Fields(b.String()), " "), "…")
 }
 
 // end is where an expression is closed: braces nest, and quotes hide them.

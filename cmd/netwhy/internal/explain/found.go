@@ -8,14 +8,15 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"sync"
 
 	"netwhy/cmd/netwhy/internal/report"
 )
 
 // IsID reports whether a name is that of a finding or diagnosis of one report.
-func IsID(name string) bool { return id.MatchString(name) }
+func IsID(name string) bool { return id().MatchString(name) }
 
-var id = regexp.MustCompile(`^[FD][1-9][0-9]*$`)
+var id = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[FD][1-9][0-9]*$`) }) //nolint:gochecknoglobals // constant
 
 // maxReport bounds the report that is read back.
 const maxReport = 256 << 20
