@@ -28,6 +28,7 @@ type Books struct {
 	records slab[record]
 	talks   slab[talk]
 	bulks   pool[bulk]
+	mends   pool[[2]mend]
 	rares   pool[rare]
 	tallies pool[tally]
 	queries slab[queries]
@@ -35,6 +36,7 @@ type Books struct {
 	worst   slab[conn.Exchange] // of queries
 	none    *rare               // what talks without trouble share; never written to
 	noTally *tally              // likewise
+	noMend  *mend               // likewise
 	blank   *talk               // of connections without one; never written to
 	own     conn.Exchange       // the turn that is being put away
 	emit    func(conv uint32, f finding.Finding)
@@ -49,7 +51,7 @@ func New(opt Options, emit func(conv uint32, f finding.Finding)) *Books {
 	b := &Books{
 		records: newSlab[record](), talks: newSlab[talk](), queries: newSlab[queries](),
 		parts: newSlab[conn.Ledger](), worst: newSlab[conn.Exchange](),
-		emit: emit, sev: map[finding.Code]finding.Severity{}, none: &rare{}, noTally: &tally{},
+		emit: emit, sev: map[finding.Code]finding.Severity{}, none: &rare{}, noTally: &tally{}, noMend: &mend{},
 	}
 	if opt.Diary {
 		b.diaries = make(map[Ref]*diary)
@@ -161,6 +163,9 @@ func (b *Books) forget(r *record, ref Ref) {
 			}
 		}
 		if t.bulk != nil {
+			if t.bulk.mends != nil {
+				b.mends.put(t.bulk.mends)
+			}
 			b.bulks.put(t.bulk)
 		}
 		t.clear()

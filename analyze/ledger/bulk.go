@@ -8,7 +8,8 @@ import (
 // bulk is what a connection costs that carries much, or that has trouble with its
 // data.
 type bulk struct {
-	dir [2]load
+	dir   [2]load
+	mends *[2]mend // nil until there is trouble
 }
 
 // bulkFrom is the number of data segments of one direction from which a connection
@@ -35,18 +36,10 @@ type load struct {
 	pairs  pairs // round trip repeatst bytes in flight
 	echo   echo
 	prints manyPrints // instead of voice.prints
-	delays [8]uint32  // µs, of overtaken segments
-	late   kept       // of delays
-	lateBy int64      // longest of these, ns
+	lateBy int64      // longest that a segment was overtaken by, ns
 
-	holes   [maxHoles]hole
-	nHoles  uint8
-	repeats [maxRepeats]again  // ring of segments sent again
-	next    uint8              // of the ring
-	strays  [maxRepeats]uint32 // ring of sequence numbers that came late
-	strayAt uint8              // of that ring
-	ghosts  [maxGhosts]ghost   // ring of ranges acknowledged before they were seen
-	ghostAt uint8              // of that ring
+	*mend        // never nil, see mending
+	nHoles uint8 // of mend.holes
 
 	healFrom int64  // since when it has been recovering from loss; 0: not
 	healTo   uint32 // sequence number whose acknowledgement ends the recovery
@@ -77,13 +70,27 @@ type load struct {
 	dryAt int64 // since when nothing is in flight; 0: something is
 }
 
+// mend is what is remembered of one direction once something was lost, sent again or
+// overtaken.
+type mend struct {
+	holes   [maxHoles]hole
+	repeats [maxRepeats]again  // ring of segments sent again
+	strays  [maxRepeats]uint32 // ring of sequence numbers that came late
+	ghosts  [maxGhosts]ghost   // ring of ranges acknowledged before they were seen
+	delays  [8]uint32          // µs, of overtaken segments
+	late    kept               // of delays
+	next    uint8              // of repeats
+	strayAt uint8
+	ghostAt uint8
+}
+
 // hole is a range that was not seen while later bytes were.
 type hole struct {
 	from, to uint32
 	at       int64
 	frame    uint64
-	id       uint16
 	stamp    uint32
+	id       uint16
 	stamped  bool
 	small    bool // only small segments came behind it
 }
@@ -134,6 +141,7 @@ type again struct {
 func (t *talk) grow() *bulk {
 	if t.bulk == nil {
 		t.bulk = t.b.bulks.get()
+		t.bulk.dir[0].mend, t.bulk.dir[1].mend = t.b.noMend, t.b.noMend
 		for d := range t.voice {
 			f, l := &t.voice[d], &t.bulk.dir[d]
 			copy(l.rtts[:], f.few[:f.rtt.kept.n])
@@ -141,6 +149,16 @@ func (t *talk) grow() *bulk {
 		}
 	}
 	return t.bulk
+}
+
+// mending makes sure that there is room to remember what has to be mended. Everything
+// that writes to mend calls it first.
+func (t *talk) mending() {
+	x := t.bulk
+	if x.mends == nil {
+		x.mends = t.b.mends.get()
+		x.dir[0].mend, x.dir[1].mend = &x.mends[0], &x.mends[1]
+	}
 }
 
 // sample notes a round trip under load, that a segment showed.
@@ -312,6 +330,7 @@ func (l *load) sacked(s *tcp.Segment, opt *options) {
 func (t *talk) overtaken(d flow.Dir, s *tcp.Segment, by int64) {
 	t.hurt()
 	l := &t.bulk.dir[d]
+	t.mending()
 	t.voice[d].late++
 	if l.late.takes() {
 		l.late.put(l.delays[:], micros(by))

@@ -95,6 +95,7 @@ func (t *talk) fresh(r *record, s *tcp.Segment, opt *options, seq, end uint32) {
 	d := s.Dir & 1
 	f := &t.voice[d]
 	if t.bulk != nil && f.flags&vHasNext != 0 && before(f.next, seq) {
+		t.mending()
 		t.bulk.dir[d].open(f, s, opt)
 	}
 	if f.tries != 0 && t.voice[d^1].flags&vHeard == 0 {
@@ -256,6 +257,7 @@ func (t *talk) repeated(r *record, s *tcp.Segment, m tcp.Marks, opt *options, se
 		return
 	}
 	t.hurt()
+	t.mending()
 	r.flags |= flagDoubt
 	l := &t.bulk.dir[d]
 	since := max(f.lastAt, f.ackAt)
@@ -447,6 +449,8 @@ func (t *talk) beyond(s *tcp.Segment, opt *options) {
 	if !before(f.next, s.Seq) {
 		return
 	}
-	t.grow().dir[s.Dir&1].open(f, s, opt)
+	l := &t.grow().dir[s.Dir&1]
+	t.mending()
+	l.open(f, s, opt)
 	f.next = s.Seq
 }

@@ -111,7 +111,7 @@ func (w *world) hostile(r *rand.Rand, segs []segment) {
 	}
 	w.close()
 	w.check()
-	if *w.books.none != (rare{}) || *w.books.noTally != (tally{}) {
+	if *w.books.none != (rare{}) || *w.books.noTally != (tally{}) || *w.books.noMend != (mend{}) {
 		w.t.Error("trouble was noted where all talks look")
 	}
 }

@@ -229,7 +229,7 @@ func played(tb testing.TB, text string) *world {
 	w.play(script(tb, text))
 	w.close()
 	w.check()
-	if *w.books.none != (rare{}) || *w.books.noTally != (tally{}) {
+	if *w.books.none != (rare{}) || *w.books.noTally != (tally{}) || *w.books.noMend != (mend{}) {
 		tb.Error("trouble was noted where all talks look")
 	}
 	return w

@@ -279,6 +279,7 @@ func (t *talk) acknowledge(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View, 
 			o.unseen++
 			o.missing += uint64(s.Ack - o.next)
 			if t.bulk != nil {
+				t.mending()
 				t.bulk.dir[d^1].haunt(o.next, s.Ack)
 			}
 		}
