@@ -175,3 +175,43 @@ func nearlyCalm(r *rand.Rand, n int) (list []tcp.Segment) {
 	}
 	return list
 }
+
+// TestBriefTurn: a turn is accounted for in the same way briefly and as a whole.
+func TestBriefTurn(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(11, 12))
+	brief := 0
+	const n = 20_000
+	var short, long *talk
+	var rec record
+	at := int64(1e18)
+	for i := range n {
+		if i%40 == 0 {
+			short, long = newWorld(t).books.talkOf(&record{}), newWorld(t).books.talkOf(&record{})
+			f := &short.voice[flow.ToServer]
+			f.rtt.min, f.rtt.smooth, f.shake = int64(r.IntN(3)*r.IntN(1e6)), int64(r.IntN(3)*r.IntN(3e8)), int64(r.IntN(2)*r.IntN(1e6))
+			long.voice = short.voice
+		}
+		step := func() int64 {
+			at += []int64{0, -1000, 10_000, 1_000_000, 300_000_000}[min(r.IntN(5), r.IntN(5))]
+			return at
+		}
+		x := turn{
+			state: turnResponse, reqStart: step(), reqEnd: step(), ackTime: step(), respStart: step(), respEnd: step(),
+			ackFrame: uint64(r.IntN(3)), respFrame: uint64(1 + r.IntN(2)), reqLast: 7, reqBytes: 9, respBytes: 8, greeting: r.IntN(9) == 0,
+		}
+		if short.brief(&x) {
+			brief++
+		} else {
+			short.whole(&rec, &x)
+		}
+		long.whole(&rec, &x)
+		if *short.own != *long.own || !reflect.DeepEqual(short.worst, long.worst) {
+			t.Fatalf("%+v: %+v\nas a whole %+v", x, *short.own, *long.own)
+		}
+	}
+	if brief < n/4 || brief == n {
+		t.Errorf("%d of %d were brief", brief, n)
+	}
+	t.Logf("%d of %d were brief", brief, n)
+}

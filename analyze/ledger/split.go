@@ -187,7 +187,7 @@ func (t *talk) split(r *record, e *conn.Exchange, first bool) (rtt int64) {
 	}
 	if len(t.log.list) == 0 { // nobody ever waited: as below, without looking
 		rest := c - b
-		rtt = min(rest, t.pathOf(r, e, rest, 0))
+		rtt = min(rest, t.part(r, e, rest, 0))
 		l.Part[conn.RequestSend], l.Part[conn.Path] = b-a, rtt
 		l.Part[conn.ServerThink], l.Part[conn.Transfer] = rest-rtt, d-c
 		l.Total += d - a
@@ -198,7 +198,7 @@ func (t *talk) split(r *record, e *conn.Exchange, first bool) (rtt int64) {
 	l.Add(conn.LossStall, w[waitLoss])
 	l.Add(conn.WindowStall, w[waitWindow])
 	rest := c - b - w[waitLoss] - w[waitWindow]
-	rtt = min(rest, t.pathOf(r, e, rest, w[waitLoss]))
+	rtt = min(rest, t.part(r, e, rest, w[waitLoss]))
 	l.Add(conn.Path, rtt)
 	l.Add(conn.ServerThink, rest-rtt)
 	t.spread(l, c, d, conn.Transfer)
@@ -218,28 +218,34 @@ func (t *talk) spread(l *conn.Ledger, from, to int64, rest conn.Part) {
 	l.Add(rest, to-from-w[waitLoss]-w[waitWindow]-w[waitIdle])
 }
 
-// pathOf is the round trip between the tap and the server that the wait for an
-// answer holds, of which loss was given away already.
-func (t *talk) pathOf(r *record, e *conn.Exchange, rest, loss int64) int64 {
-	known := t.half(flow.ToServer)
+// part is the part of the wait for an answer that the path took, of which loss was given
+// away already.
+func (t *talk) part(r *record, e *conn.Exchange, rest, loss int64) int64 {
 	if r.flags&flagUDP != 0 {
 		return rest // nothing tells the path from the server
 	}
-	if known == 0 && e.AckFrame == 0 {
+	return t.pathOf(e.AckFrame, e.RespFrame, e.AckTime-e.ReqEnd-loss, rest)
+}
+
+// pathOf is the round trip between the tap and the server that the wait for an
+// answer holds: the request was acknowledged by a frame after such a time, and answered
+// by another after the rest.
+func (t *talk) pathOf(ackFrame, answer uint64, ack, rest int64) int64 {
+	known := t.half(flow.ToServer)
+	if known == 0 && ackFrame == 0 {
 		return rest
 	}
 	estimate := known
 	if smooth := t.voice[flow.ToServer].rtt.smooth; smooth-known > delayedAck {
 		estimate = smooth
 	}
-	alone := e.AckFrame != 0 && e.AckFrame != e.RespFrame
-	if !alone {
+	if ackFrame == 0 || ackFrame == answer {
 		if known == 0 {
 			return rest // acknowledged with the answer, and nothing to compare with
 		}
 		return estimate
 	}
-	ack := max(0, e.AckTime-e.ReqEnd-loss)
+	ack = max(0, ack)
 	switch {
 	case known == 0 || ack < estimate:
 		return ack
