@@ -6,7 +6,7 @@ import "netwhy/analyze/flow"
 // that it must.
 const (
 	oddConn  = reusedPorts | sawReset | refused
-	oddHalf  = hasFIN | plainWindow | lastKeepAlive | lastProbe | overAcked
+	oddHalf  = hasFIN | lastKeepAlive | lastProbe | overAcked
 	needHalf = hasISN | seen | hasWindow | hasPos | hasLimit
 )
 
@@ -63,6 +63,7 @@ func (t *Tracker) Segment(r Ref, s *Segment, v *View) Marks {
 		f.acked, f.dups = s.Ack, 0
 	}
 	f.window, f.ackedAt = s.Window, s.Time
+	f.flags &^= plainWindow
 	t.acknowledge(b, s, v)
 	if s.Len > 0 {
 		f.next, f.edge, f.pos, f.nextAt = end, end, end, s.Time
@@ -70,7 +71,13 @@ func (t *Tracker) Segment(r Ref, s *Segment, v *View) Marks {
 		f.out = min(f.out, listBound) + 1
 		t.remember(f, s, end)
 		v.New = s.Len
-		if f.flags&unwanted == 0 {
+		switch {
+		case f.flags&unwanted != 0:
+		case length(s.Data) == s.Len:
+			t.busy = true
+			t.h.Deliver(c.conv, s, s.Data)
+			t.busy = false
+		default:
 			t.hand(c, s, 0, s.Len)
 		}
 	}
