@@ -515,9 +515,9 @@ func (l *lane) segment(plain bool) {
 	l.reading = true
 	m := l.tracker.Segment(c.tcp, s, &l.view)
 	l.reading = false
-	if how := l.view.State; how == conn.EndFin {
+	if how := l.view.State; how == tcp.Finished {
 		l.leave(slot, c, finished)
-	} else if how == conn.EndReset || how == conn.EndRefused {
+	} else if how > tcp.Finished {
 		l.leave(slot, c, aborted)
 	}
 	l.d.marks(m)

@@ -135,7 +135,7 @@ func (t *talk) firstWords(r *record) {
 	r.askedLen = 0
 	v := tcp.View{
 		New: s.Len, InFlight: s.Len, Window: uint32(r.askedWin),
-		ScaleKnown: r.scale[0] >= 0 && r.scale[1] >= 0, Established: true, ClientKnown: true, State: conn.EndOpen,
+		ScaleKnown: r.scale[0] >= 0 && r.scale[1] >= 0, Established: true, ClientKnown: true,
 	}
 	if v.ScaleKnown {
 		v.Window <<= max(r.scale[flow.ToServer], 0)

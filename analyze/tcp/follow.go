@@ -1,10 +1,6 @@
 package tcp
 
-import (
-	"math"
-
-	"netwhy/analyze/conn"
-)
+import "math"
 
 // any takes any segment: the long way.
 func (t *Tracker) any(c *connection, f, b *half, s *Segment, v *View) Marks {
@@ -262,13 +258,13 @@ func (c *connection) ending(v *View) {
 	a, b := &c.half[0], &c.half[1]
 	switch {
 	case c.flags&refused != 0:
-		v.State = conn.EndRefused
+		v.State = Refused
 	case c.flags&sawReset != 0:
-		v.State = conn.EndReset
+		v.State = Aborted
 	case a.flags&b.flags&hasFIN != 0:
-		v.State = conn.EndFin
+		v.State = Finished
 	case (a.flags|b.flags)&hasFIN != 0:
-		v.State = conn.EndHalf
+		v.State = Half
 	}
 }
 

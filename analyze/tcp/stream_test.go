@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"netwhy/analyze/conn"
 	"netwhy/analyze/flow"
 	"netwhy/analyze/tcp"
 )
@@ -38,8 +37,6 @@ func (x *text) Gap(_ uint32, s *tcp.Segment, n uint32) {
 	fmt.Fprintf(x, "<%d>", n)
 }
 
-const open conn.End = "" // in a View
-
 // TestRobust follows captures whose faults other tools stumbled over.
 func TestRobust(t *testing.T) {
 	t.Parallel()
@@ -50,13 +47,13 @@ func TestRobust(t *testing.T) {
 	)
 	tests := []struct {
 		file, stream string
-		state        conn.End
+		state        tcp.State
 		mid          bool
 	}{
-		{"syn-tcp-fin-before-data.pcap", answer, conn.EndFin, false},
-		{"syn-tcp-keepalive-1byte.pcap", answer, conn.EndFin, false},
-		{"syn-tcp-seq-wrap.pcap", answer, conn.EndFin, false},
-		{"syn-tcp-midstream.pcap", answer, open, true},
+		{"syn-tcp-fin-before-data.pcap", answer, tcp.Finished, false},
+		{"syn-tcp-keepalive-1byte.pcap", answer, tcp.Finished, false},
+		{"syn-tcp-seq-wrap.pcap", answer, tcp.Finished, false},
+		{"syn-tcp-midstream.pcap", answer, tcp.Open, true},
 	}
 	for _, c := range tests {
 		t.Run(c.file, func(t *testing.T) {
@@ -71,7 +68,7 @@ func TestRobust(t *testing.T) {
 				t.Errorf("stream %q", got)
 			}
 			if last.State != c.state || last.MidStream != c.mid || f.count != 1 {
-				t.Errorf("state %s, mid-stream %v, %d connections", last.State, last.MidStream, f.count)
+				t.Errorf("state %d, mid-stream %v, %d connections", last.State, last.MidStream, f.count)
 			}
 		})
 	}
@@ -107,29 +104,29 @@ func TestStories(t *testing.T) {
 		name  string
 		steps []step
 		want  string
-		state conn.End
+		state tcp.State
 	}{
-		{"data on the SYN (RFC 7413)", []step{{up, 99, 0, syn, "abc", 0}, {down, 499, 103, both, "", 0}, {up, 103, 500, psh, "def", 0}}, "[c]abcdef", open},
-		{"data on the SYN, refused and sent again", []step{{up, 99, 0, syn, "abc", 0}, {down, 499, 100, both, "", 0}, {up, 100, 500, psh, "abc", 0}}, "[c]abc", open},
-		{"reordered", with(step{up, 103, 500, psh, "def", 0}, step{up, 100, 500, psh, "abc", 0}), "[c]abcdef", open},
-		{"first copy wins", with(step{up, 103, 500, psh, "def", 0}, step{up, 100, 500, psh, "abcXXXg", 0}), "[c]abcdefg", open},
-		{"fills between what waits", with(step{up, 102, 500, psh, "c", 0}, step{up, 104, 500, psh, "e", 0}, step{up, 101, 500, psh, "b.d.f", 0}, step{up, 100, 500, psh, "a", 0}), "[c]abcdef", open},
-		{"hole that the server acknowledged", with(step{up, 103, 500, psh, "def", 0}, step{down, 500, 106, ack, "", 0}), "[c]<3>def", open},
-		{"hole acknowledged before what follows", with(step{down, 500, 103, ack, "", 0}, step{up, 103, 500, psh, "def", 0}), "[c]<3>def", open},
-		{"acknowledgement ahead of its data", with(step{down, 500, 103, ack, "", 0}, step{up, 100, 500, psh, "abc", 0}), "[c]abc", open},
-		{"request not captured", with(step{down, 500, 120, psh, "answer", 0}), "[c]<20>[s]answer", open},
-		{"never filled", with(step{up, 103, 500, psh, "def", 0}), "[c]<3>def", open},
-		{"cut by the snaplen", with(step{up, 100, 500, psh, "ab", 10}, step{up, 110, 500, psh, "cd", 2}), "[c]ab<8>cd", open},
-		{"cut by the snaplen, waiting", with(step{up, 103, 500, psh, "d", 3}, step{up, 100, 500, psh, "abc", 0}), "[c]abcd<2>", open},
-		{"keep-alive bytes", with(step{up, 100, 500, psh, "abc", 0}, step{up, 102, 500, ack, "?", 0}, step{up, 103, 500, psh, "d", 0}), "[c]abcd", open},
-		{"keep-alive is the first captured", []step{{down, 500, 100, ack, "", 0}, {up, 99, 500, ack, "?", 0}, {up, 100, 500, psh, "a", 0}}, "[c]a", open},
-		{"FIN before its data", with(step{up, 103, 500, fin, "", 0}, step{down, 500, 100, fin, "", 0}, step{up, 100, 501, psh, "abc", 0}), "[c]abc", conn.EndFin},
-		{"SYN, FIN and RST only", with(step{down, 600, 150, fin, "", 0}, step{up, 150, 601, fin, "", 0}), "[c]<50>[s]<100>", conn.EndFin},
-		{"half closed", with(step{up, 100, 500, fin, "abc", 0}, step{down, 500, 104, psh, "xyz", 0}), "[c]abc[s]xyz", conn.EndHalf},
-		{"bytes of a reset", with(step{down, 500, 100, rst | ack, "go away", 0}), "", conn.EndReset},
-		{"refused", []step{{up, 99, 0, syn, "", 0}, {down, 0, 100, rst | ack, "", 0}}, "", conn.EndRefused},
-		{"both open (RFC 9293, 3.5)", []step{{up, 99, 0, syn, "", 0}, {down, 499, 0, syn, "", 0}, {up, 99, 500, both, "", 0}, {down, 499, 100, both, "", 0}, {up, 100, 500, psh, "abc", 0}}, "[c]abc", open},
-		{"far outside of any window", with(step{up, 100 + 1<<31 - 5, 500, psh, "spoof", 0}, step{up, 100, 500, psh, "abc", 0}), "[c]abc", open},
+		{"data on the SYN (RFC 7413)", []step{{up, 99, 0, syn, "abc", 0}, {down, 499, 103, both, "", 0}, {up, 103, 500, psh, "def", 0}}, "[c]abcdef", tcp.Open},
+		{"data on the SYN, refused and sent again", []step{{up, 99, 0, syn, "abc", 0}, {down, 499, 100, both, "", 0}, {up, 100, 500, psh, "abc", 0}}, "[c]abc", tcp.Open},
+		{"reordered", with(step{up, 103, 500, psh, "def", 0}, step{up, 100, 500, psh, "abc", 0}), "[c]abcdef", tcp.Open},
+		{"first copy wins", with(step{up, 103, 500, psh, "def", 0}, step{up, 100, 500, psh, "abcXXXg", 0}), "[c]abcdefg", tcp.Open},
+		{"fills between what waits", with(step{up, 102, 500, psh, "c", 0}, step{up, 104, 500, psh, "e", 0}, step{up, 101, 500, psh, "b.d.f", 0}, step{up, 100, 500, psh, "a", 0}), "[c]abcdef", tcp.Open},
+		{"hole that the server acknowledged", with(step{up, 103, 500, psh, "def", 0}, step{down, 500, 106, ack, "", 0}), "[c]<3>def", tcp.Open},
+		{"hole acknowledged before what follows", with(step{down, 500, 103, ack, "", 0}, step{up, 103, 500, psh, "def", 0}), "[c]<3>def", tcp.Open},
+		{"acknowledgement ahead of its data", with(step{down, 500, 103, ack, "", 0}, step{up, 100, 500, psh, "abc", 0}), "[c]abc", tcp.Open},
+		{"request not captured", with(step{down, 500, 120, psh, "answer", 0}), "[c]<20>[s]answer", tcp.Open},
+		{"never filled", with(step{up, 103, 500, psh, "def", 0}), "[c]<3>def", tcp.Open},
+		{"cut by the snaplen", with(step{up, 100, 500, psh, "ab", 10}, step{up, 110, 500, psh, "cd", 2}), "[c]ab<8>cd", tcp.Open},
+		{"cut by the snaplen, waiting", with(step{up, 103, 500, psh, "d", 3}, step{up, 100, 500, psh, "abc", 0}), "[c]abcd<2>", tcp.Open},
+		{"keep-alive bytes", with(step{up, 100, 500, psh, "abc", 0}, step{up, 102, 500, ack, "?", 0}, step{up, 103, 500, psh, "d", 0}), "[c]abcd", tcp.Open},
+		{"keep-alive is the first captured", []step{{down, 500, 100, ack, "", 0}, {up, 99, 500, ack, "?", 0}, {up, 100, 500, psh, "a", 0}}, "[c]a", tcp.Open},
+		{"FIN before its data", with(step{up, 103, 500, fin, "", 0}, step{down, 500, 100, fin, "", 0}, step{up, 100, 501, psh, "abc", 0}), "[c]abc", tcp.Finished},
+		{"SYN, FIN and RST only", with(step{down, 600, 150, fin, "", 0}, step{up, 150, 601, fin, "", 0}), "[c]<50>[s]<100>", tcp.Finished},
+		{"half closed", with(step{up, 100, 500, fin, "abc", 0}, step{down, 500, 104, psh, "xyz", 0}), "[c]abc[s]xyz", tcp.Half},
+		{"bytes of a reset", with(step{down, 500, 100, rst | ack, "go away", 0}), "", tcp.Aborted},
+		{"refused", []step{{up, 99, 0, syn, "", 0}, {down, 0, 100, rst | ack, "", 0}}, "", tcp.Refused},
+		{"both open (RFC 9293, 3.5)", []step{{up, 99, 0, syn, "", 0}, {down, 499, 0, syn, "", 0}, {up, 99, 500, both, "", 0}, {down, 499, 100, both, "", 0}, {up, 100, 500, psh, "abc", 0}}, "[c]abc", tcp.Open},
+		{"far outside of any window", with(step{up, 100 + 1<<31 - 5, 500, psh, "spoof", 0}, step{up, 100, 500, psh, "abc", 0}), "[c]abc", tcp.Open},
 	}
 	for _, c := range tests {
 		t.Run(c.name, func(t *testing.T) {
@@ -147,7 +144,7 @@ func TestStories(t *testing.T) {
 			}
 			tr.Close(r)
 			if x.String() != c.want || v.State != c.state {
-				t.Errorf("%q, %s; want %q, %s", x.String(), v.State, c.want, c.state)
+				t.Errorf("%q, %d; want %q, %d", x.String(), v.State, c.want, c.state)
 			}
 		})
 	}
