@@ -127,10 +127,16 @@ func (t *talk) overruled(r *record, s *tcp.Segment) {
 
 // resets is what is known of the RSTs of a connection.
 type resets struct {
+	frame     uint64
+	at        int64
+	last      int64 // last payload before the first
+	idle      int64 // silence before what it answers
+	took      int64 // data to RST
+	reqBytes  uint64
+	respBytes uint64
+
 	n          uint32
-	frame      uint64
-	at         int64
-	last       int64 // last payload before the first
+	unacked    uint32
 	side       flow.Dir
 	phase      turnState
 	ttl        uint8
@@ -139,30 +145,25 @@ type resets struct {
 	finAny     bool
 	answered   bool // it answers data (or a keep-alive) that came after silence
 	keepAlive  bool
-	idle       int64 // that silence
-	took       int64 // data to RST
 	answerSide flow.Dir
 	answerTTL  uint8
-	unacked    uint32
-	reqBytes   uint64
-	respBytes  uint64
 	zeroWindow bool
 	pushing    bool // the server was in the middle of a message
 	moving     bool // data had come just before
 
 	// what does not fit the host in whose name they came
-	odd      uint32
 	oddTTL   uint8
 	realTTL  uint8
 	oddID    bool
 	oddSides uint8
 	oddSide  flow.Dir
-	oddFrame uint64
-	oddAt    int64
 	oddPhase turnState
+	seenSide uint8 // sides that a RST came from
+	odd      uint32
 	payloads uint32
 	wentOn   uint32 // segments of the same side afterwards
-	seenSide uint8  // sides that a RST came from
+	oddFrame uint64
+	oddAt    int64
 }
 
 // reset notes a RST.

@@ -81,34 +81,34 @@ func (p *report) noResponse() {
 
 func (p *report) slowClient() {
 	x := &p.t.pauses.request
-	if x.n == 0 {
+	if x.n() == 0 {
 		return
 	}
 	p.say(SlowClient, p.either(SlowClient, x.total >= second && (x.certain || x.longest >= longPause)), p.t.proof(SlowClient),
-		seconds(x.total), seconds(x.longest), seconds(int64(median(x.samples()))*millisecond), count(x.n),
+		seconds(x.total), seconds(x.longest), seconds(int64(median(x.samples()))*millisecond), count(x.n()),
 		seconds(x.active), count(x.bytes), yes(x.certain))
 }
 
 func (p *report) clientPauses() {
 	t, x := p.t, &p.t.pauses
 	between := &x.between
-	if between.n < pausesFrom && t.firstThink < second {
+	if between.n() < pausesFrom && t.firstThink < second {
 		return
 	}
 	y := t.own // pauses lie between the turns that the books see
 	life := p.r.stop - p.r.start
 	p.say(ClientPauses, finding.Info, t.proof(ClientPauses),
-		seconds(between.total), seconds(between.longest), seconds(int64(median(between.samples()))*millisecond), count(between.n),
+		seconds(between.total), seconds(between.longest), seconds(int64(median(between.samples()))*millisecond), count(between.n()),
 		figure(spread(between.samples())), figure(ratio(float64(between.total), float64(life))), count(y.n), seconds(y.parts.Total),
 		figure(ratio(float64(t.reqSum), float64(t.reqs))), yes(t.reqs > 2 && t.reqMin >= t.reqMax/5*4), seconds(t.firstThink))
 }
 
 func (p *report) serverPauses() {
 	x := &p.t.pauses.answer
-	if x.n == 0 {
+	if x.n() == 0 {
 		return
 	}
 	p.say(ServerPauses, p.either(ServerPauses, x.certain && x.total >= second), p.t.proof(ServerPauses),
-		seconds(x.total), seconds(x.longest), seconds(int64(median(x.samples()))*millisecond), count(x.n),
+		seconds(x.total), seconds(x.longest), seconds(int64(median(x.samples()))*millisecond), count(x.n()),
 		seconds(x.active), count(x.bytes), yes(x.certain))
 }

@@ -8,11 +8,10 @@ import "netwhy/analyze/conn"
 type queries struct {
 	n, failed uint32
 	lost      int64     // avoidable parts, ns
-	longest   int64     // avoidable parts of the worst
 	took      int64     // ns, all of one part
-	part      conn.Part // which
 	parts     uint32    // number in Books.parts; 0: there was only that part
 	worst     uint32    // number in Books.worst; 0: none was worth keeping
+	part      conn.Part // that took
 }
 
 // asked takes an exchange of a UDP conversation.
@@ -36,10 +35,9 @@ func (b *Books) asked(r *record, e *conn.Exchange) {
 			b.spent(q, conn.Part(p), ns)
 		}
 	}
-	if !notable(e, lost) || q.worst != 0 && lost <= q.longest {
+	if !notable(e, lost) || q.worst != 0 && lost <= avoidable(&b.worst.at(q.worst).Ledger) {
 		return
 	}
-	q.longest = lost
 	if q.worst == 0 {
 		q.worst, _ = b.worst.get()
 	}

@@ -78,7 +78,7 @@ func side(flag uint32, d flow.Dir) uint32 { return flag << (d & 1) }
 // Items of a slab's page: a short run stays small, a long one never copies. One size,
 // known to the compiler, for all of them: an item is found without a bound to look up.
 const (
-	pageBits = 5
+	pageBits = 4
 	pageSize = 1 << pageBits
 )
 

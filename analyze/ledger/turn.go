@@ -60,13 +60,13 @@ type asked struct {
 type tally struct {
 	n, failed   uint32
 	slow, polls uint32
+	trips       uint32
+	kept        kept  // of think
 	slowly      int64 // ns of server think of the slow ones
 	lost        int64 // avoidable parts
 	longest     int64 // avoidable parts of the worst
-	trips       uint32
 	parts       conn.Ledger
 	think       [8]uint32 // µs
-	kept        kept
 	worst       slowest
 	incomplete  bool // the latest was cut off
 	any         bool
@@ -88,24 +88,25 @@ type pauses struct {
 
 // pausing is one kind of pause.
 type pausing struct {
-	n       uint32
 	total   int64
 	longest int64
-	active  int64  // ns of the turns that they fell in
-	bytes   uint64 // of these turns
-	certain bool
+	active  int64      // ns of the turns that they fell in
+	bytes   uint64     // of these turns
 	few     [16]uint32 // ms
 	kept    kept
+	certain bool
 }
 
 func (p *pausing) add(ns int64) {
-	p.n++
 	p.total += ns
 	p.longest = max(p.longest, ns)
 	if p.kept.takes() {
 		p.kept.put(p.few[:], uint32(max(0, min(ns/millisecond, 1<<31))))
 	}
 }
+
+// n is how many there were.
+func (p *pausing) n() uint32 { return p.kept.seen }
 
 func (p *pausing) samples() []uint32 { return p.few[:p.kept.n] }
 
