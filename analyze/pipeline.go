@@ -11,9 +11,10 @@ import (
 	"netwhy/capture/packet"
 )
 
-// inFlight bounds the batches between source and collector, on top of the bound
-// of the source's own pool: decoded packets take memory too.
-const inFlight = 2
+// inFlight bounds the batches between source and collector, beside one for each lane. With
+// few of them a stage that is ahead has to wait, and waking it costs more than what it
+// waited for: with two a large capture takes 4% longer.
+const inFlight = 8
 
 // minDealers is enough for one to read while another deals.
 const minDealers = 2

@@ -32,10 +32,9 @@ type Options struct {
 	Stdin io.Reader
 }
 
-// ahead is how many batches there are beside one for each core, so that a reader is not
-// stopped by a worker that stumbles. All of them come around again and again: the fewer,
-// the more of them stay in the cache.
-const ahead = 4
+// ahead is how many batches there are beside one for each core: as many as the analysis
+// takes, and one that is filled.
+const ahead = 10
 
 // File reads one or several capture files as one timeline.
 type File struct {
