@@ -29,7 +29,7 @@ func (d *delivery) Deliver(conv uint32, s *tcp.Segment, b []byte) {
 		return
 	}
 	k := l.listen(c)
-	k.bytes(l, conv, c, s.Dir, b, mark{time: s.Time, frame: s.Frame})
+	k.bytes(l, conv, c, s.Dir, b, &mark{time: s.Time, frame: s.Frame})
 	if c.flags&deaf != 0 {
 		l.tracker.Want(c.tcp, flow.ToServer, false)
 		l.tracker.Want(c.tcp, flow.ToClient, false)

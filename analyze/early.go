@@ -106,7 +106,7 @@ func (l *lane) wake(c *conversation, k *socket) {
 	e := l.early.at(n)
 	k.first, k.tries = e.dir, e.tries
 	k.seen[e.dir&1] = true
-	k.keep(l, e.dir&1, e.first, mark{time: e.time, frame: e.frame})
+	k.keep(l, e.dir&1, e.first, &mark{time: e.time, frame: e.frame})
 }
 
 // leaveEarly gives a conversation's early record back and returns its number: it

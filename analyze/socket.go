@@ -166,7 +166,7 @@ func (l *lane) newFacts() *proto.Facts {
 }
 
 // bytes takes bytes of a direction in order.
-func (k *socket) bytes(l *lane, slot uint32, c *conversation, dir flow.Dir, b []byte, m mark) {
+func (k *socket) bytes(l *lane, slot uint32, c *conversation, dir flow.Dir, b []byte, m *mark) {
 	if !k.seen[dir] {
 		if k.guess != nil {
 			k.guess.ruled = 0 // the answer may tell what the question did not
@@ -184,7 +184,7 @@ func (k *socket) bytes(l *lane, slot uint32, c *conversation, dir flow.Dir, b []
 }
 
 // keep appends bytes to what waits in a direction.
-func (k *socket) keep(l *lane, dir flow.Dir, b []byte, m mark) {
+func (k *socket) keep(l *lane, dir flow.Dir, b []byte, m *mark) {
 	h := k.half[dir]
 	if h == nil {
 		h = l.spareHalf()
@@ -194,10 +194,9 @@ func (k *socket) keep(l *lane, dir flow.Dir, b []byte, m mark) {
 		k.guess.none[dir&1] = 0
 	}
 	if len(h.pending) == 0 {
-		h.began = m
+		h.began = *m
 	} else {
-		m.offset = len(h.pending)
-		h.at = append(h.at, m)
+		h.at = append(h.at, mark{offset: len(h.pending), time: m.time, frame: m.frame})
 	}
 	h.pending = append(h.pending, b...)
 }
@@ -372,7 +371,8 @@ func (k *socket) attach(l *lane, slot uint32, c *conversation, spec *proto.Spec)
 		if len(k.waiting(dir)) == 0 {
 			continue
 		}
-		k.call(l, slot, c, dir, k.half[dir].last())
+		last := k.half[dir].last()
+		k.call(l, slot, c, dir, &last)
 		if k.analyzer == nil {
 			return
 		}
@@ -428,7 +428,7 @@ func (l *lane) unwrap() proto.Handover {
 	return proto.Handover{
 		Inner: func(dir flow.Dir, b []byte) {
 			u, scope, next := l.unwraps, l.scope, l.next
-			u.k.inside().bytes(l, u.slot, u.c, dir, b, mark{time: scope.At, frame: scope.FrameNo})
+			u.k.inside().bytes(l, u.slot, u.c, dir, b, &mark{time: scope.At, frame: scope.FrameNo})
 			l.unwraps, l.scope, l.next = u, scope, next
 		},
 		Lost: func(dir flow.Dir, n int) {
@@ -449,7 +449,7 @@ func (k *socket) inside() *socket {
 }
 
 // offer gives new bytes to the analyzer, in place where nothing is pending.
-func (k *socket) offer(l *lane, slot uint32, c *conversation, dir flow.Dir, b []byte, m mark) {
+func (k *socket) offer(l *lane, slot uint32, c *conversation, dir flow.Dir, b []byte, m *mark) {
 	if len(k.waiting(dir)) > 0 {
 		k.keep(l, dir, b, m)
 		k.call(l, slot, c, dir, m)
@@ -457,15 +457,15 @@ func (k *socket) offer(l *lane, slot uint32, c *conversation, dir flow.Dir, b []
 	}
 	l.enter(slot, c, k, m.time, m.frame)
 	l.scope.BeganAt, l.scope.BeganFrame = m.time, m.frame
-	used := k.feed(l, dir, b, m)
+	used := k.feed(l, dir, b)
 	if used < len(b) || k.again || k.analyzer == nil {
 		k.rest(l, slot, c, dir, b[used:], m)
 	}
 }
 
 // feed gives the analyzer bytes, in the scope that was entered, until it uses no more of
-// them, and returns how many it used.
-func (k *socket) feed(l *lane, dir flow.Dir, b []byte, now mark) (used int) {
+// them, and returns how many it used. A panic or an error detaches it.
+func (k *socket) feed(l *lane, dir flow.Dir, b []byte) (used int) {
 	fine := false
 	defer func() {
 		if !fine {
@@ -473,15 +473,38 @@ func (k *socket) feed(l *lane, dir flow.Dir, b []byte, now mark) (used int) {
 		}
 	}()
 	for used < len(b) && k.analyzer != nil && !k.again {
-		n := k.message(l, dir, b[used:], now)
+		n := k.message(l, dir, b[used:])
 		if n == 0 {
 			break
 		}
-		k.counts(l, now.frame) // a frame that completes nothing is none of it, as in tshark
+		k.counts(l, l.scope.FrameNo) // a frame that completes nothing is none of it, as in tshark
 		used += n
 	}
 	fine = true
 	return used
+}
+
+// message makes one call of the analyzer.
+func (k *socket) message(l *lane, dir flow.Dir, b []byte) int {
+	used, err := k.analyzer.Data(&l.scope, dir, b)
+	if l.next.Again {
+		k.wishes(l)
+	}
+	if err != nil {
+		k.malformed(l, err.Error())
+		k.detach()
+		return 0
+	}
+	return min(max(used, 0), len(b))
+}
+
+// wishes notes that the analyzer wants the rest of its stream to be probed anew.
+func (k *socket) wishes(l *lane) {
+	x := k.extra()
+	k.again, x.became = true, l.scope.FrameNo
+	if l.next.Tunnel && !k.foreign {
+		x.around, x.target = uint16(l.specs.names.index[k.spec.Name]), l.next.Port
+	}
 }
 
 // fault detaches an analyzer that has panicked.
@@ -493,10 +516,10 @@ func (k *socket) fault(l *lane, r any) {
 }
 
 // call offers what is pending until the analyzer uses no more of it.
-func (k *socket) call(l *lane, slot uint32, c *conversation, dir flow.Dir, now mark) {
+func (k *socket) call(l *lane, slot uint32, c *conversation, dir flow.Dir, now *mark) {
 	h := k.half[dir]
 	for len(h.pending) > 0 && k.analyzer != nil && !k.again {
-		used := k.data(l, slot, c, dir, h.pending, h.began, now)
+		used := k.data(l, slot, c, dir, h.pending, &h.began, now)
 		if used == 0 {
 			break
 		}
@@ -510,7 +533,7 @@ func (k *socket) call(l *lane, slot uint32, c *conversation, dir flow.Dir, now m
 }
 
 // rest keeps what was not used, and acts on the analyzer's wish to hand over.
-func (k *socket) rest(l *lane, slot uint32, c *conversation, dir flow.Dir, b []byte, m mark) {
+func (k *socket) rest(l *lane, slot uint32, c *conversation, dir flow.Dir, b []byte, m *mark) {
 	if k.analyzer == nil {
 		if k.spec == nil || !k.isInner(l, c) {
 			k.deafen(l, c)
@@ -543,7 +566,7 @@ func (k *socket) isInner(l *lane, c *conversation) bool {
 }
 
 // data makes one call of the analyzer. A panic or an error detaches it.
-func (k *socket) data(l *lane, slot uint32, c *conversation, dir flow.Dir, b []byte, began, now mark) (used int) {
+func (k *socket) data(l *lane, slot uint32, c *conversation, dir flow.Dir, b []byte, began, now *mark) (used int) {
 	l.enter(slot, c, k, now.time, now.frame)
 	l.scope.BeganAt, l.scope.BeganFrame = began.time, began.frame
 	fine := false
@@ -552,27 +575,9 @@ func (k *socket) data(l *lane, slot uint32, c *conversation, dir flow.Dir, b []b
 			k.fault(l, recover())
 		}
 	}()
-	used = k.message(l, dir, b, now)
+	used = k.message(l, dir, b)
 	fine = true
 	return used
-}
-
-// message makes the call.
-func (k *socket) message(l *lane, dir flow.Dir, b []byte, now mark) int {
-	used, err := k.analyzer.Data(&l.scope, dir, b)
-	if k.again = l.next.Again; k.again {
-		x := k.extra()
-		x.became = now.frame
-		if l.next.Tunnel && !k.foreign {
-			x.around, x.target = uint16(l.specs.names.index[k.spec.Name]), l.next.Port
-		}
-	}
-	if err != nil {
-		k.malformed(l, err.Error())
-		k.detach()
-		return 0
-	}
-	return min(max(used, 0), len(b))
 }
 
 // datagram takes one datagram.
@@ -607,7 +612,7 @@ func (k *socket) datagram(l *lane, slot uint32, c *conversation, dir flow.Dir, b
 		return
 	}
 	k.counts(l, m.frame)
-	k.data(l, slot, c, dir, b, m, m)
+	k.data(l, slot, c, dir, b, &m, &m)
 	if k.analyzer == nil {
 		c.flags |= deaf
 	}
