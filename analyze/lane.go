@@ -709,13 +709,13 @@ func (l *lane) fold(slot uint32, why proto.End) {
 	l.gone = append(l.gone, slot)
 	if c.flags&(quotedOnly|retired) != 0 {
 		if c.tcp != 0 {
-			l.tracker.Close(c.tcp)
+			l.tracker.Close(c.tcp, c.latest)
 		}
 		l.d.closed = append(l.d.closed, closed{frame: l.now(), slot: slot})
 		return
 	}
 	if c.tcp != 0 {
-		l.tracker.Close(c.tcp) // delivers what was waiting behind gaps
+		l.tracker.Close(c.tcp, c.latest) // delivers what was waiting behind gaps
 	}
 	l.sumUp(slot, c, why, l.now())
 }

@@ -255,7 +255,7 @@ func TestShortConnectionsAllocateNothing(t *testing.T) {
 			m := track.Segment(c, &segs[i].Segment, &v)
 			books.Segment(ref, &segs[i].Segment, m, &v)
 		}
-		track.Close(c)
+		track.Close(c, 0)
 		sum = conn.Summary{}
 		books.Close(ref, proto.Closed, &sum)
 	}

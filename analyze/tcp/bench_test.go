@@ -66,7 +66,7 @@ func TestAllocations(t *testing.T) {
 		}
 	}
 	tr := tcp.NewTracker(tcp.Limits{}, nobody{})
-	if n := testing.AllocsPerRun(1000, func() { tr.Close(tr.Open(1)) }); n != 0 {
+	if n := testing.AllocsPerRun(1000, func() { tr.Close(tr.Open(1), 0) }); n != 0 {
 		t.Errorf("open and close: %v allocations", n)
 	}
 }

@@ -38,7 +38,7 @@ func (c *ref) segment(s *tcp.Segment, v *tcp.View) tcp.Marks {
 	case c.r == 0:
 		c.r = c.t.Open(1)
 	case c.t.Reused(c.r, s):
-		c.t.Close(c.r)
+		c.t.Close(c.r, 0)
 		c.r = c.t.Reopen(1)
 	}
 	return c.t.Segment(c.r, s, v)

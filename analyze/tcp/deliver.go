@@ -274,9 +274,9 @@ func (t *Tracker) differs(n *node, s *Segment, start, from, to uint32) bool {
 }
 
 // drain hands on all that waits, with its gaps, at the end of a connection.
-func (t *Tracker) drain(c *connection, d flow.Dir) {
+func (t *Tracker) drain(c *connection, d flow.Dir, frame uint64) {
 	f := &c.half[d]
-	last := Segment{Frame: c.frame, Time: f.nextAt}
+	last := Segment{Frame: frame, Time: f.nextAt}
 	for f.wait != 0 {
 		t.skip(c, d, t.nodes.at(f.wait).seq, &last)
 	}

@@ -34,7 +34,7 @@ func TestHeaders(t *testing.T) {
 			if m := tr.Segment(c, &next, &v); m.Has(tcp.LostSegment) != (!tt.known || beyond > 0) {
 				t.Errorf("%s: what follows is %s", tt.name, names(m))
 			}
-			tr.Close(c)
+			tr.Close(c, 0)
 		}
 	}
 }

@@ -45,7 +45,6 @@ func (t *Tracker) Segment(r Ref, s *Segment, v *View) Marks {
 		f, b = b, f
 	}
 	*v = View{}
-	c.frame = s.Frame
 	end := s.Seq + s.Len
 	switch {
 	case c.flags&calm == 0, s.Seq != f.next, before(b.next, s.Ack), s.Window == 0, s.Header != HeaderWhole,

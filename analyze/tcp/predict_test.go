@@ -46,8 +46,8 @@ func TestShortWay(t *testing.T) {
 				t.Fatalf("seed %d, segment %+v: got %s %+v, the long way %s %+v", seed, s, names(m), v, names(n), w)
 			}
 		}
-		short.Close(a)
-		long.Close(b)
+		short.Close(a, 201)
+		long.Close(b, 201)
 		if got, want := fmt.Sprint(say[0].said), fmt.Sprint(say[1].said); got != want {
 			t.Fatalf("seed %d: handed on %s\nthe long way %s", seed, got, want)
 		}

@@ -156,7 +156,7 @@ func run(tb testing.TB, plans []plan, l tcp.Limits, exact bool) *reference {
 			tb.Fatalf("%d segments and %d bytes held", segs, held)
 		}
 	}
-	tr.Close(c)
+	tr.Close(c, 0)
 	for d := range r.seen {
 		if r.seen[d] > sent[d] {
 			tb.Fatalf("%d bytes delivered of %d sent", r.seen[d], sent[d])

@@ -113,7 +113,7 @@ func (f *follower) frame(fr *packet.Frame, data []byte) {
 	}
 	s.Dir = dirOf(c, &p)
 	if f.t.Reused(c.ref, &s) {
-		f.t.Close(c.ref)
+		f.t.Close(c.ref, 0)
 		c = f.open(&p, f.t.Reopen)
 		s.Dir = dirOf(c, &p)
 	}
@@ -151,7 +151,7 @@ func dirOf(c *follow, p *decode.Packet) flow.Dir {
 
 func (f *follower) close() {
 	for k, c := range f.conns {
-		f.t.Close(c.ref)
+		f.t.Close(c.ref, 0)
 		delete(f.conns, k)
 	}
 }

@@ -5,7 +5,6 @@ type connection struct {
 	conv  uint32 // in the free list: the next free one
 	flags uint16
 	held  uint16 // ranges that wait beyond a hole
-	frame uint64 // of the last segment
 	irtt  int64  // if measured: SYN to the first segment after the handshake, ns; else time of the last SYN
 	half  [2]half
 }

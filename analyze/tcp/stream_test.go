@@ -142,7 +142,7 @@ func TestStories(t *testing.T) {
 				}
 				tr.Segment(r, &s, &v)
 			}
-			tr.Close(r)
+			tr.Close(r, 0)
 			if x.String() != c.want || v.State != c.state {
 				t.Errorf("%q, %d; want %q, %d", x.String(), v.State, c.want, c.state)
 			}
@@ -198,7 +198,7 @@ func TestUnwanted(t *testing.T) {
 	}
 	tr.Want(r, up, true)
 	send(107+2000, "end")
-	tr.Close(r)
+	tr.Close(r, 0)
 	if x.String() != "[c]abcend" {
 		t.Errorf("%q", x.String())
 	}

@@ -90,11 +90,11 @@ func (t *Tracker) Reopen(conv uint32) Ref {
 }
 
 // Close hands on what still waits, with its gaps, and gives the connection's
-// memory back. r must not be used again.
-func (t *Tracker) Close(r Ref) {
+// memory back. r must not be used again. frame is that of its last segment.
+func (t *Tracker) Close(r Ref, frame uint64) {
 	c := t.conns.at(r)
 	for d := range c.half {
-		t.drain(c, flow.Dir(d))
+		t.drain(c, flow.Dir(d), frame)
 		t.forget(&c.half[d])
 	}
 	t.conns.put(r)
