@@ -258,14 +258,14 @@ func (b *Books) Segment(ref Ref, s *tcp.Segment, m tcp.Marks, v *tcp.View) {
 	if r.talk != 0 {
 		t = b.talks.at(r.talk)
 	}
-	if t != nil && s.Flags&tcp.FlagRST == 0 {
-		if t.met(s) {
-			return
+	if t == nil || s.Flags&tcp.FlagRST != 0 {
+		if !b.copied(r, t, s) {
+			b.segment(r, t, s, m, v)
 		}
-	} else if b.copied(r, t, s) {
 		return
 	}
-	if t == nil || !t.calm(r, s, m, v) {
+	f, o := &t.voice[s.Dir&1], &t.voice[s.Dir&1^1]
+	if !t.met(f, s) && !t.calm(f, o, r, s, m, v) {
 		b.segment(r, t, s, m, v)
 	}
 }

@@ -12,9 +12,8 @@ const standing = vHasNext | vHasAck | vHeard
 // that stands, of which the tracker has nothing to say. It reports whether s was one; if
 // not, nothing was changed. What it does is what the long way (segment) does, whose
 // questions all have their answer here.
-func (t *talk) calm(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View) bool {
+func (t *talk) calm(f, o *voice, r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View) bool {
 	d := s.Dir & 1
-	f, o := &t.voice[d], &t.voice[d^1]
 	switch {
 	case m&^tcp.WindowUpdate != 0 || s.CE,
 		s.Flags&(tcp.FlagSYN|tcp.FlagFIN|tcp.FlagRST|tcp.FlagACK) != tcp.FlagACK,
@@ -65,7 +64,7 @@ func (t *talk) calm(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View) bool {
 		t.advance(o, d^1, s)
 	}
 	if s.Stamped && t.bulk != nil {
-		t.echoed(s, s.TSVal, s.TSEcr)
+		t.echoed(o, s, s.TSVal, s.TSEcr)
 	}
 	// As soon as there may be something to say of the window: what is in flight is at
 	// most the distance of the two numbers.

@@ -76,7 +76,7 @@ func (b *Books) copied(r *record, t *talk, s *tcp.Segment) bool {
 		return false // a closed port answers each segment with the same RST
 	}
 	if t != nil {
-		return t.met(s)
+		return t.met(&t.voice[s.Dir&1], s)
 	}
 	d, hash := s.Dir&1, fingerprint(s)
 	since := s.Time - r.stop
@@ -91,12 +91,11 @@ func (b *Books) copied(r *record, t *talk, s *tcp.Segment) bool {
 	return true
 }
 
-// met reports whether a segment is a copy of one of the latest, and counts it. Else it
+// met reports whether a segment of f is a copy of one of the latest, and counts it. Else it
 // is one of these from now on. Its hash is nearly never among them, so this is asked
 // first, and of all of them at once.
-func (t *talk) met(s *tcp.Segment) bool {
+func (t *talk) met(f *voice, s *tcp.Segment) bool {
 	hash := fingerprint(s)
-	f := &t.voice[s.Dir&1]
 	if t.bulk != nil {
 		x := &t.bulk.dir[s.Dir&1].prints
 		if x.holds(hash) && t.again(s, hash) {

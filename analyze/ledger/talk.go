@@ -168,7 +168,7 @@ func (t *talk) segment(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View) {
 		r.flags |= flagFastOpenFailed
 	}
 	if opt.stamped && t.bulk != nil && s.Flags&tcp.FlagSYN == 0 {
-		t.echoed(s, opt.value, opt.echo)
+		t.echoed(o, s, opt.value, opt.echo)
 	}
 	t.windows(r, s, m, v)
 	switch {
@@ -199,16 +199,16 @@ func (t *talk) segment(r *record, s *tcp.Segment, m tcp.Marks, v *tcp.View) {
 }
 
 // echoed measures by the timestamps of a segment.
-func (t *talk) echoed(s *tcp.Segment, value, echo uint32) {
+func (t *talk) echoed(o *voice, s *tcp.Segment, value, echo uint32) {
 	d := s.Dir & 1
-	l, o := &t.bulk.dir[d^1], &t.voice[d^1]
+	t.bulk.dir[d].echo.leave(value, s.Time)
+	l := &t.bulk.dir[d^1]
 	if ns := l.echo.back(echo, s.Time); ns > 0 {
 		l.sample(ns, s)
 		if o.quick == 0 || ns < o.quick {
 			o.quick = ns
 		}
 	}
-	t.bulk.dir[d].echo.leave(value, s.Time)
 }
 
 // carrier follows what the network layer tells of the sender.
