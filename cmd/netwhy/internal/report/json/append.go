@@ -10,8 +10,8 @@ import (
 	"netwhy/cmd/netwhy/internal/report"
 )
 
-// appender writes findings as they stand in the document, indented. A report has
-// tens of thousands of them: by reflection, and indented afterwards, they take five
+// appender writes findings and diagnoses as they stand in the document, indented. A
+// report has tens of thousands of them: by reflection, and indented afterwards, they take five
 // times as long (measured). That they look as encoding/json would have written them
 // is held by a test.
 type appender struct {
@@ -19,13 +19,13 @@ type appender struct {
 	prefix []byte // how that begins
 }
 
-// Indents of the lines of a finding, of what it holds, and of what that holds.
+// Indents of the lines of a finding or diagnosis, of what it holds, and of what that
+// holds.
 const (
 	inList    = "\n    "
 	inFinding = "\n      "
 	inField   = "\n        "
-
-	inListDepth = 2
+	inItem    = "\n          " // in what stands in a list of a finding
 )
 
 func (a *appender) finding(b []byte, f *report.Finding) []byte {
@@ -69,22 +69,93 @@ func (a *appender) finding(b []byte, f *report.Finding) []byte {
 	return append(b, inList+`}`...)
 }
 
-func appendFrames(b []byte, frames []uint64) []byte {
-	switch {
-	case frames == nil:
+func diagnosis(b []byte, d *report.Diagnosis) []byte {
+	b = appendText(append(b, `{`+inFinding+`"id": `...), d.ID)
+	b = appendText(append(b, `,`+inFinding+`"cause": `...), d.Cause)
+	b = appendText(append(b, `,`+inFinding+`"culprit": `...), d.Culprit)
+	b = appendText(append(b, `,`+inFinding+`"severity": `...), d.Severity.String())
+	b = appendNumber(append(b, `,`+inFinding+`"confidence": `...), d.Confidence)
+	b = appendText(append(b, `,`+inFinding+`"title": `...), d.Title)
+	b = appendText(append(b, `,`+inFinding+`"explanation": `...), d.Explanation)
+	b = appendList(append(b, `,`+inFinding+`"remedies": `...), d.Remedies, appendText)
+	b = appendList(append(b, `,`+inFinding+`"connections": `...), d.Connections, func(b []byte, c report.Connection) []byte {
+		b = appendText(append(b, `{`+inItem+`"proto": `...), c.Proto)
+		b = appendText(append(b, `,`+inItem+`"client": `...), c.Client)
+		b = appendText(append(b, `,`+inItem+`"server": `...), c.Server)
+		b = strconv.AppendUint(append(b, `,`+inItem+`"stream": `...), uint64(c.Stream), 10)
+		b = appendText(append(b, `,`+inItem+`"community_id": `...), c.CommunityID)
+		return append(b, inField+`}`...)
+	})
+	b = appendList(append(b, `,`+inFinding+`"evidence": `...), d.Evidence, appendText)
+	b = appendFrames(append(b, `,`+inFinding+`"frames": `...), d.Frames)
+	b = appendText(append(b, `,`+inFinding+`"source": `...), d.Source)
+	b = append(b, `,`+inFinding+`"rule": `...)
+	if d.Rule == nil {
+		b = append(b, "null"...)
+	} else {
+		b = appendText(b, *d.Rule)
+	}
+	b = strconv.AppendInt(append(b, `,`+inFinding+`"impact": {`+inField+`"connections": `...), int64(d.Impact.Connections), 10)
+	b = appendNumber(append(b, `,`+inField+`"stalled_seconds": `...), d.Impact.StalledSeconds)
+	b = strconv.AppendInt(append(b, `,`+inField+`"failed": `...), int64(d.Impact.Failed), 10)
+	b = appendLedger(append(b, inFinding+`},`+inFinding+`"ledger": `...), d.Ledger)
+	b = appendList(append(b, `,`+inFinding+`"excluded": `...), d.Excluded, func(b []byte, x report.Exclusion) []byte {
+		b = appendText(append(b, `{`+inItem+`"cause": `...), x.Cause)
+		b = appendText(append(b, `,`+inItem+`"because": `...), x.Because)
+		return append(b, inField+`}`...)
+	})
+	b = append(b, `,`+inFinding+`"next_step": `...)
+	if n := d.NextStep; n == nil {
+		b = append(b, "null"...)
+	} else {
+		b = appendText(append(b, `{`+inField+`"command": `...), n.Command)
+		b = appendText(append(b, `,`+inField+`"tells_apart": `...), n.TellsApart)
+		b = append(b, inFinding+`}`...)
+	}
+	if f := d.File; f != nil {
+		b = appendText(append(b, `,`+inFinding+`"evidence_file": {`+inField+`"name": `...), f.Name)
+		b = appendText(append(b, `,`+inField+`"sha256": `...), f.SHA256)
+		b = append(b, inFinding+`}`...)
+	}
+	return append(b, inList+`}`...)
+}
+
+func appendLedger(b []byte, l *report.Ledger) []byte {
+	if l == nil {
 		return append(b, "null"...)
-	case len(frames) == 0:
+	}
+	b = appendNumber(append(b, `{`+inField+`"total": `...), l.Total)
+	b = appendNumber(append(b, `,`+inField+`"dns": `...), l.DNS)
+	b = appendNumber(append(b, `,`+inField+`"connect": `...), l.Connect)
+	b = appendNumber(append(b, `,`+inField+`"tls": `...), l.TLS)
+	b = appendNumber(append(b, `,`+inField+`"client_think": `...), l.ClientThink)
+	b = appendNumber(append(b, `,`+inField+`"request_send": `...), l.RequestSend)
+	b = appendNumber(append(b, `,`+inField+`"path": `...), l.Path)
+	b = appendNumber(append(b, `,`+inField+`"server_think": `...), l.ServerThink)
+	b = appendNumber(append(b, `,`+inField+`"loss_stall": `...), l.LossStall)
+	b = appendNumber(append(b, `,`+inField+`"window_stall": `...), l.WindowStall)
+	b = appendNumber(append(b, `,`+inField+`"sender_idle": `...), l.SenderIdle)
+	b = appendNumber(append(b, `,`+inField+`"transfer": `...), l.Transfer)
+	return append(b, inFinding+`}`...)
+}
+
+func appendList[T any](b []byte, list []T, item func(b []byte, v T) []byte) []byte {
+	switch {
+	case list == nil:
+		return append(b, "null"...)
+	case len(list) == 0:
 		return append(b, "[]"...)
 	}
-	for i, n := range frames {
-		if i == 0 {
-			b = append(b, '[')
-		} else {
-			b = append(b, ',')
-		}
-		b = strconv.AppendUint(append(b, inField...), n, 10)
+	lead := byte('[')
+	for _, v := range list {
+		b = item(append(append(b, lead), inField...), v)
+		lead = ','
 	}
 	return append(b, inFinding+`]`...)
+}
+
+func appendFrames(b []byte, frames []uint64) []byte {
+	return appendList(b, frames, func(b []byte, n uint64) []byte { return strconv.AppendUint(b, n, 10) })
 }
 
 // metrics writes the figures by name.
@@ -150,7 +221,7 @@ func appendNumber(b []byte, v float64) []byte {
 // appendText writes a text in quotes.
 func appendText(b []byte, s string) []byte {
 	for i := range len(s) {
-		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= 0x7f {
+		if odd[s[i]] {
 			return appendOdd(b, s)
 		}
 	}
@@ -167,3 +238,12 @@ func appendOdd(b []byte, s string) []byte {
 	}
 	return append(b, quiet(bytes.TrimSuffix(out.Bytes(), []byte("\n")))...)
 }
+
+// odd are the bytes that do not stand in a document as they are, and those of runes
+// that may not.
+var odd = func() (is [256]bool) { //nolint:gochecknoglobals // constant table
+	for c := range is {
+		is[c] = c < ' ' || c == '"' || c == '\\' || c >= 0x7f
+	}
+	return is
+}()

@@ -19,6 +19,13 @@ func TestIndentedAsWritten(t *testing.T) {
 		f.Count, d.Confidence = uint64(i), float64(i)
 		long.Findings, long.Diagnoses = append(long.Findings, f), append(long.Diagnoses, d)
 	}
+	long.Diagnoses = append(long.Diagnoses,
+		report.Diagnosis{},
+		report.Diagnosis{
+			Remedies: []string{}, Connections: []report.Connection{}, Evidence: []string{}, Frames: []uint64{}, Excluded: []report.Exclusion{},
+			Rule: new(""), NextStep: &report.NextStep{}, Ledger: &report.Ledger{Path: 1e-9}, File: &report.EvidenceFile{Name: "<a>", SHA256: "0"},
+		},
+	)
 	for _, r := range []*report.Report{reporttest.Empty(), reporttest.Healthy(), reporttest.Stalled(), reporttest.Asked(), reporttest.Attack(), long} {
 		want, err := jsonreport.Marshal(r, "  ")
 		if err != nil {

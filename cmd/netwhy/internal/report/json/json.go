@@ -46,12 +46,8 @@ func (s *sink) Finish(r *report.Report) error {
 	if err != nil {
 		return err
 	}
-	lists[0].write = func(a *appender, b []byte, i int) ([]byte, error) { return a.finding(b, &r.Findings[i]), nil }
-	lists[1].write = func(_ *appender, b []byte, i int) ([]byte, error) {
-		text, err := compact(&r.Diagnoses[i])
-		b, _ = indented(b, text, inListDepth)
-		return b, err
-	}
+	lists[0].write = func(a *appender, b []byte, i int) []byte { return a.finding(b, &r.Findings[i]) }
+	lists[1].write = func(_ *appender, b []byte, i int) []byte { return diagnosis(b, &r.Diagnoses[i]) }
 	depth := 0
 	var buf []byte
 	for _, l := range lists {
@@ -77,7 +73,7 @@ func (s *sink) Finish(r *report.Report) error {
 type list struct {
 	name  string
 	n     int
-	write func(a *appender, b []byte, i int) ([]byte, error)
+	write func(a *appender, b []byte, i int) []byte
 }
 
 // begins is the place in the document where the list's first item belongs.
@@ -123,11 +119,11 @@ func (l *list) to(w io.Writer) error {
 func (p *piece) render(l *list, from int) {
 	defer packet.Rescue("the report", func(err error) { p.err = err })
 	p.buf = p.buf[:0]
-	for i := from; i < min(from+perPiece, l.n) && p.err == nil; i++ {
+	for i := from; i < min(from+perPiece, l.n); i++ {
 		if i > 0 {
 			p.buf = append(p.buf, ","+inList...)
 		}
-		p.buf, p.err = l.write(&p.appender, p.buf, i)
+		p.buf = l.write(&p.appender, p.buf, i)
 	}
 }
 
