@@ -264,7 +264,10 @@ func (b *Books) Segment(ref Ref, s *tcp.Segment, m tcp.Marks, v *tcp.View) {
 		}
 		return
 	}
-	f, o := &t.voice[s.Dir&1], &t.voice[s.Dir&1^1]
+	f, o := &t.voice[flow.ToServer], &t.voice[flow.ToClient]
+	if s.Dir&1 != flow.ToServer {
+		f, o = o, f
+	}
 	if !t.met(f, s) && !t.calm(f, o, r, s, m, v) {
 		b.segment(r, t, s, m, v)
 	}
