@@ -254,13 +254,16 @@ func (h *half) last() mark {
 // probe asks the analyzers of a carrier about what is pending, those first that
 // know one of the ports.
 func (k *socket) probe(l *lane, slot uint32, c *conversation, carrier proto.Transport) {
-	best, unsure := -1, false
+	best := -1
 	g := k.guessing(l)
 	dir := k.first & 1
 	b, back := k.waiting(dir), k.waiting(dir^1)
 	list := l.specs.order(carrier, c.key.PortA, c.key.PortB)
 	front, behind := g.open(list, dir, b), g.open(list, dir^1, back)
 	g.ruled |= list.all &^ (front | behind)
+	more := front&list.untold[dir] | behind&list.untold[dir^1]
+	front, behind = front&^list.untold[dir], behind&^list.untold[dir^1]
+	unsure := more&^(front|behind) != 0
 	rest := list.rest & (front | behind)
 	for i := 0; i < len(list.known) || rest != 0; i++ {
 		at, knows := bits.TrailingZeros64(rest), i < len(list.known)
@@ -275,6 +278,9 @@ func (k *socket) probe(l *lane, slot uint32, c *conversation, carrier proto.Tran
 		}
 		if behind&bit != 0 && v < proto.Certain {
 			v = max(v, g.ask(list.probes[at], dir^1, back, bit))
+		}
+		if more&bit != 0 {
+			v = max(v, proto.NeedMore)
 		}
 		switch v {
 		case proto.No:

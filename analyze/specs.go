@@ -34,6 +34,7 @@ type panel struct {
 	specs  []int
 	probes []func(flow.Dir, []byte) proto.Verdict
 	first  [2][256]uint64 // by direction and first byte: those that may not say no
+	untold [2]uint64      // by direction: those that want more of any bytes
 }
 
 // maxPanel is how many a panel has bits for.
@@ -160,6 +161,9 @@ func newPanel(all []proto.Spec, carrier proto.Transport) *panel {
 		bit := uint64(1) << len(p.specs)
 		p.specs, p.probes = append(p.specs, i), append(p.probes, spec.Probe)
 		for dir := range p.first {
+			if spec.Untold[dir] {
+				p.untold[dir] |= bit
+			}
 			for c := range p.first[dir] {
 				if spec.First == nil || spec.First(flow.Dir(dir), byte(c)) {
 					p.first[dir][c] |= bit

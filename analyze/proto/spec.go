@@ -54,6 +54,8 @@ type Spec struct {
 	// no to them, of MinFirst bytes and more. nil: they may begin with any. It is asked
 	// once, for all bytes: Probe is spared what it would not look at twice.
 	First func(dir flow.Dir, c byte) bool
+	// Untold are the directions whose bytes tell nothing: Probe wants more than any.
+	Untold [2]bool
 	// Weak tells that the content proves too little: the probe is asked only
 	// where one of the ports agrees.
 	Weak bool

@@ -26,9 +26,10 @@ func Spec() proto.Spec {
 	return proto.Spec{
 		Name: protocol, Doc: "Advanced Message Queuing Protocol 0-9-1 and 1.0",
 		Carrier: proto.TCP, Ports: []uint16{5672},
-		First: func(dir flow.Dir, c byte) bool { return dir == flow.ToClient || c == 'A' },
-		Probe: probe,
-		New:   newAnalyzer,
+		Untold: [2]bool{flow.ToClient: true},
+		First:  func(dir flow.Dir, c byte) bool { return dir == flow.ToClient || c == 'A' },
+		Probe:  probe,
+		New:    newAnalyzer,
 		Codes: []finding.Def{{
 			Code: Closed, Severity: finding.Notice,
 			Doc: "One end closed the connection or a channel with an error code (AMQP 0-9-1, 1.4.2.9; AMQP 1.0, 2.8.14), or refused the login: 403 access refused, 404 not found, 406 precondition failed, 320 forced.",

@@ -26,9 +26,10 @@ func Spec() proto.Spec {
 	return proto.Spec{
 		Name: "imap", Doc: "Internet Message Access Protocol, RFC 9051",
 		Carrier: proto.TCP, Ports: []uint16{143},
-		First: func(dir flow.Dir, c byte) bool { return dir == flow.ToServer || c == '*' },
-		Probe: probe,
-		New:   func() proto.Analyzer { return &analyzer{book: ask.Book{Protocol: "imap"}} },
+		Untold: [2]bool{flow.ToServer: true},
+		First:  func(dir flow.Dir, c byte) bool { return dir == flow.ToServer || c == '*' },
+		Probe:  probe,
+		New:    func() proto.Analyzer { return &analyzer{book: ask.Book{Protocol: "imap"}} },
 		Codes: []finding.Def{
 			{
 				Code: LoginFailed, Severity: finding.Notice,

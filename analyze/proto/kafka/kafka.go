@@ -25,9 +25,10 @@ func Spec() proto.Spec {
 	return proto.Spec{
 		Name: "kafka", Doc: "Apache Kafka protocol",
 		Carrier: proto.TCP, Ports: []uint16{9092},
-		First: func(dir flow.Dir, c byte) bool { return dir == flow.ToClient || c <= 1 },
-		Probe: probe,
-		New:   newAnalyzer,
+		Untold: [2]bool{flow.ToClient: true},
+		First:  func(dir flow.Dir, c byte) bool { return dir == flow.ToClient || c <= 1 },
+		Probe:  probe,
+		New:    newAnalyzer,
 		Codes: []finding.Def{{
 			Code: Error, Severity: finding.Notice,
 			Doc: "The broker answered a login or the question for versions with an error code.",

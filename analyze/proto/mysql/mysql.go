@@ -29,8 +29,9 @@ func Spec() proto.Spec {
 	return proto.Spec{
 		Name: "mysql", Doc: "MySQL client/server protocol 10",
 		Carrier: proto.TCP, Ports: []uint16{3306},
-		Probe: probe,
-		New:   newAnalyzer,
+		Untold: [2]bool{flow.ToServer: true},
+		Probe:  probe,
+		New:    newAnalyzer,
 		Codes: []finding.Def{
 			{
 				Code: AuthFailed, Severity: finding.Notice,

@@ -23,7 +23,8 @@ func Spec() proto.Spec {
 		Name: "rdp", Doc: "Remote Desktop Protocol, MS-RDPBCGR",
 		Also:    []string{"tpkt", "cotp"},
 		Carrier: proto.TCP, Ports: []uint16{3389},
-		First: func(dir flow.Dir, c byte) bool { return dir == flow.ToClient || c == 3 },
+		Untold: [2]bool{flow.ToClient: true},
+		First:  func(dir flow.Dir, c byte) bool { return dir == flow.ToClient || c == 3 },
 		Probe: func(dir flow.Dir, b []byte) proto.Verdict {
 			const connectRequest = 0xe0
 			switch {

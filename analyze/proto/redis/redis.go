@@ -26,6 +26,7 @@ func Spec() proto.Spec {
 	return proto.Spec{
 		Name: "resp", Doc: "Redis serialization protocol",
 		Carrier: proto.TCP, Ports: []uint16{6379, 6380, 26379}, Unlisted: []uint16{6380, 26379},
+		Untold: [2]bool{flow.ToClient: true},
 		First: func(dir flow.Dir, c byte) bool {
 			return dir == flow.ToClient || c == '*' || dialog.Begins(dir, c, "ASCPI", "")
 		},

@@ -73,7 +73,8 @@ func TCP() proto.Spec {
 		Name: "rpc", Doc: "ONC Remote Procedure Call over TCP, RFC 5531, 11",
 		Also:    []string{"nfs", "mount"},
 		Carrier: proto.TCP, Ports: []uint16{111, 2049}, Anywhere: true,
-		First: func(dir flow.Dir, c byte) bool { return dir == flow.ToClient || c&0x7f == 0 },
+		Untold: [2]bool{flow.ToClient: true},
+		First:  func(dir flow.Dir, c byte) bool { return dir == flow.ToClient || c&0x7f == 0 },
 		Probe: func(dir flow.Dir, b []byte) proto.Verdict {
 			switch {
 			case dir == flow.ToClient:

@@ -26,7 +26,8 @@ func Spec() proto.Spec {
 	return proto.Spec{
 		Name: "socks", Doc: "SOCKS 4 and 5, RFC 1928",
 		Carrier: proto.TCP, Ports: []uint16{1080},
-		First: func(dir flow.Dir, c byte) bool { return dir == flow.ToClient || c == 4 || c == 5 },
+		Untold: [2]bool{flow.ToClient: true},
+		First:  func(dir flow.Dir, c byte) bool { return dir == flow.ToClient || c == 4 || c == 5 },
 		Probe: func(dir flow.Dir, b []byte) proto.Verdict {
 			if dir == flow.ToClient {
 				return proto.NeedMore
