@@ -120,6 +120,6 @@
 // own file after the start (the kernel maps them again in large pieces).
 //
 // What a million open connections still cost each: 112 bytes here and 16 in the
-// index, 176 in package tcp, 168 in the ledger, 32 for a segment without an
+// index, 160 in package tcp, 168 in the ledger, 32 for a segment without an
 // acknowledgement, and some 80 for a question without an answer.
 package analyze
