@@ -41,17 +41,33 @@ func (l *lane) enter(slot uint32, c *conversation, k *socket, at int64, frame ui
 		s.Around = k.more.around
 	}
 	n.Again, n.Tunnel, n.Port = false, false, 0
-	if k.spec != nil && k.spec.Wraps {
-		n.Inner, n.Lost, l.unwraps = l.hand.Inner, l.hand.Lost, unwrapping{slot, c, k}
-	} else if n.Inner != nil {
-		n.Inner, n.Lost = nil, nil
+	// Pointers are written only where they change: while garbage is collected, each that
+	// is written costs more than all of this.
+	if k.spec == nil || !k.spec.Wraps {
+		if n.Inner != nil {
+			n.Inner, n.Lost = nil, nil
+		}
+	} else {
+		if n.Inner == nil {
+			n.Inner, n.Lost = l.hand.Inner, l.hand.Lost
+		}
+		l.unwraps = unwrapping{slot, c, k}
 	}
-	s.Pkt, s.Raw = l.pkt, l.raw
+	if s.Pkt != l.pkt {
+		s.Pkt = l.pkt
+	}
+	s.Raw = l.raw
 	if c == nil {
 		s.Facts, s.Next, s.Key = nil, nil, nil
 		return
 	}
-	s.Facts, s.Next, s.Key, s.ClientIsA = k.facts, n, &c.key, c.flags&clientIsA != 0
+	s.ClientIsA = c.flags&clientIsA != 0
+	if s.Next == nil {
+		s.Next = n
+	}
+	if s.Key != &c.key || s.Facts != k.facts {
+		s.Key, s.Facts = &c.key, k.facts
+	}
 }
 
 // Report implements proto.Sink.
