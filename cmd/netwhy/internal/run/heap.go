@@ -19,9 +19,6 @@ const (
 	headroomShare = 10
 	leastPercent  = 10
 	mostPercent   = 200
-	// What the heap had once it may have again, within this: the peak stays where it is,
-	// and the end of a run, which makes less than the run held, is not collected.
-	mostAgain = 1000
 
 	defaultPercent = 100 // of the runtime, without GOGC
 )
@@ -41,10 +38,7 @@ func tuneHeap(getenv func(string) string) func() {
 	}
 }
 
-type tuner struct {
-	over    atomic.Bool
-	highest int64 // that the heap was allowed to grow to; of pace, which is never called twice at a time
-}
+type tuner struct{ over atomic.Bool }
 
 // arm leaves an object for the next collection to find dead. What is done then is
 // done after that collection.
@@ -59,22 +53,18 @@ func (t *tuner) arm() {
 }
 
 // pace sets the percentage that gives the heap its headroom.
-func (t *tuner) pace() {
+func (*tuner) pace() {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
 	n := int64(1 << 20)
 	if live[0].Value.Kind() == metrics.KindUint64 {
 		n = max(n, int64(live[0].Value.Uint64())) //nolint:gosec // a heap is below 2^63
 	}
-	p := percent(n, t.highest)
-	t.highest = max(t.highest, n+n*int64(p)/100)
-	debug.SetGCPercent(p)
+	debug.SetGCPercent(percent(n))
 }
 
-// percent is the collector's pace for a heap with so many live bytes, which was allowed
-// to grow to the highest before.
-func percent(live, highest int64) int {
+// percent is the collector's pace for a heap with so many live bytes.
+func percent(live int64) int {
 	headroom := max(min(max(leastHeadroom, 2*live), mostHeadroom), live/headroomShare)
-	p := min(max((100*headroom+live-1)/live, leastPercent), mostPercent)
-	return int(max(p, min((100*(highest-live))/live, mostAgain)))
+	return int(min(max((100*headroom+live-1)/live, leastPercent), mostPercent))
 }
