@@ -189,7 +189,9 @@ func (s *blockSlab) get() (uint32, *block) {
 	}
 	i := s.next
 	s.next++
-	return i, s.at(i)
+	b := s.at(i)
+	b.n = 0 // memory that is read before it is written is had from the system twice
+	return i, b
 }
 
 func (s *blockSlab) put(i uint32) {

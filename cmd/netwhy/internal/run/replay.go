@@ -15,6 +15,7 @@ import (
 	"netwhy/capture"
 	"netwhy/cmd/netwhy/internal/config"
 	"netwhy/cmd/netwhy/internal/report"
+	"netwhy/cmd/netwhy/internal/resident"
 	"netwhy/cmd/netwhy/internal/terminal"
 	"netwhy/cmd/netwhy/internal/trace"
 	"netwhy/rules"
@@ -94,6 +95,7 @@ func Replay(ctx context.Context, w World, opt *Options) (Outcome, error) {
 	}
 	w.Log.InfoContext(ctx, "reading begins", slog.Any("file", opt.Files))
 	res, meter, runErr := analyse(ctx, w, opt, file, secrets, outs, set)
+	resident.Forget() // the code of the analysis: judging and writing have their own
 	judge, err := set()
 	if err != nil {
 		return Outcome{}, errors.Join(err, outs.close())
