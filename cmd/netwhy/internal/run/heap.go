@@ -13,9 +13,11 @@ const (
 	// itself, a large capture takes twice its memory, and with less a small one, or a
 	// large one while it is begun, is collected too often.
 	leastHeadroom = 8 << 20
-	mostHeadroom  = 24 << 20
-	// A larger heap gets a share of it, or marking it would cost too much. It is
-	// nearly all plain numbers, which cost the collector little.
+	mostHeadroom  = 18 << 20
+	// What lives in a larger one costs more to mark: it may grow by a quarter.
+	largeShare    = 4
+	largeHeadroom = 24 << 20
+	// A still larger heap is nearly all plain numbers, which cost the collector little.
 	headroomShare = 10
 	leastPercent  = 10
 	mostPercent   = 200
@@ -65,6 +67,6 @@ func (*tuner) pace() {
 
 // percent is the collector's pace for a heap with so many live bytes.
 func percent(live int64) int {
-	headroom := max(min(max(leastHeadroom, 2*live), mostHeadroom), live/headroomShare)
+	headroom := max(min(max(leastHeadroom, 2*live), mostHeadroom), min(live/largeShare, largeHeadroom), live/headroomShare)
 	return int(min(max((100*headroom+live-1)/live, leastPercent), mostPercent))
 }

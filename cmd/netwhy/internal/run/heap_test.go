@@ -9,8 +9,9 @@ func TestPercent(t *testing.T) {
 		want int
 	}{
 		{1 << 20, mostPercent},
-		{16 << 20, 150},
-		{32 << 20, 75},
+		{16 << 20, 113},
+		{36 << 20, 50},
+		{80 << 20, 25}, // a quarter
 		{96 << 20, 25},
 		{240 << 20, 10},
 		{1 << 30, 10}, // a share of it
