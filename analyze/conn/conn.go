@@ -150,8 +150,8 @@ type Summary struct {
 	Proto       string // "tcp" or "udp"
 	Client      Side
 	Server      Side
-	ClientKnown bool // who is client was seen (SYN), not guessed
-	CommunityID string
+	ClientKnown bool   // who is client was seen (SYN), not guessed
+	CommunityID string // empty where nobody asked for it yet: it costs a hash (flow.CommunityID)
 	First, Last uint64 // frames
 	Start, Stop int64  // ns since 1970 UTC
 	Realm       string // VLAN and tunnel, for people: "vlan 12", "vxlan 7"; empty in the plain case
