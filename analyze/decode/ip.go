@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
-	"math/bits"
 
 	"netwhy/analyze/flow"
 )
@@ -117,17 +116,9 @@ func (d *decoder) ipv4(off int) {
 
 // key4 fills a key from the two addresses of an IPv4 header, lower one first.
 func key4(k *flow.Key, srcIsA *bool, addrs []byte, proto uint8) {
-	v := binary.BigEndian.Uint64(addrs)
-	s, t := uint32(v>>32), uint32(v&math.MaxUint32)
-	*srcIsA = s <= t
-	if s > t {
-		s, t = t, s
-	}
-	const mapped = 0xffff << 16 // ::ffff:0:0/96
-	*k = flow.Key{Proto: proto}
-	// In one piece: the hash reads them so, and would wait for pieces to be written.
-	binary.LittleEndian.PutUint64(k.A[8:], mapped|uint64(bits.ReverseBytes32(s))<<32)
-	binary.LittleEndian.PutUint64(k.B[8:], mapped|uint64(bits.ReverseBytes32(t))<<32)
+	pair, isA := flow.NewPair4(binary.BigEndian.Uint32(addrs), binary.BigEndian.Uint32(addrs[4:]), 0, 0)
+	*k, *srcIsA = flow.Key{}, isA
+	pair.Fill(proto, k)
 }
 
 // key6 does so for IPv6.

@@ -14,23 +14,17 @@ const (
 	plainEnd = plainTCP + tcpMinHeader // of the shortest one
 )
 
-// header4 is where a plain frame says what it is.
-type header4 struct {
-	ip   uint64 // EtherType, version and length, TOS, total length, identification
-	frag uint16
-}
-
 // plainHeader reports whether a frame of at least plainTCP bytes is IPv4 without options
 // over Ethernet, all captured and in one piece, and reads where it ends.
-func plainHeader(data []byte) (h header4, end int, ok bool) {
+func plainHeader(data []byte) (end int, ok bool) {
 	be := binary.BigEndian
-	h.ip, h.frag = be.Uint64(data[plainIP-2:]), be.Uint16(data[plainIP+6:])
+	ip, frag := be.Uint64(data[plainIP-2:]), be.Uint16(data[plainIP+6:]) // ip: EtherType, version and length, TOS, total length, identification
 	const (
 		startMask = uint64(0xffffff) << 40
 		start     = uint64(typeIPv4)<<48 | 0x45<<40
 	)
-	end = plainIP + int(h.ip>>16&math.MaxUint16)
-	return h, end, h.ip&startMask == start && h.frag&^0x4000 == 0 && end <= len(data)
+	end = plainIP + int(ip>>16&math.MaxUint16)
+	return end, ip&startMask == start && frag&^0x4000 == 0 && end <= len(data)
 }
 
 // Glance tells of a frame of Ethernet no more than who analyses it: the hash of its
@@ -40,7 +34,7 @@ func Glance(data []byte) (hash uint32, proto uint8) {
 	if len(data) < plainTCP+udpHeaderLen {
 		return 0, 0
 	}
-	_, end, ok := plainHeader(data)
+	end, ok := plainHeader(data)
 	if !ok {
 		return 0, 0
 	}

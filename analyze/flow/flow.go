@@ -91,11 +91,8 @@ type Pair4 struct{ A, B uint64 }
 // NewPair4 orders the ends of a packet and tells whether its source is A.
 func NewPair4(src, dst uint32, sport, dport uint16) (p Pair4, srcIsA bool) {
 	s, d := uint64(src)<<16|uint64(sport), uint64(dst)<<16|uint64(dport)
-	if s <= d {
-		srcIsA = true
-	}
 	// Either way round is as likely: no branch could be foreseen.
-	return Pair4{min(s, d), max(s, d)}, srcIsA
+	return Pair4{min(s, d), max(s, d)}, s <= d
 }
 
 // PortA is the port of the lower end.
