@@ -1,10 +1,6 @@
 package tcp
 
-import (
-	"bytes"
-
-	"netwhy/analyze/flow"
-)
+import "bytes"
 
 // farthest is how far ahead of the delivered bytes a segment may lie: the
 // largest window there is (RFC 7323, 2.3). What lies beyond is no part of the
@@ -13,15 +9,13 @@ const farthest = 1 << 30
 
 // accept takes the payload of a segment: in order it goes on at once, beyond a
 // hole it waits, below what was delivered it is dropped.
-func (t *Tracker) accept(c *connection, s *Segment, v *View) {
-	d := s.Dir & 1
+func (t *Tracker) accept(c *connection, f, b *side, s *Segment, v *View) {
 	if s.Flags&FlagRST != 0 {
 		return // its bytes, if any, are a text about the reset (RFC 9293, 3.10.7.3)
 	}
 	if s.Flags&FlagACK != 0 {
-		t.acked(c, d^1, s)
+		t.giveUp(c, b, f, s)
 	}
-	f := &c.half[d]
 	seq := s.Seq
 	if s.Flags&FlagSYN != 0 {
 		seq++
@@ -47,7 +41,7 @@ func (t *Tracker) accept(c *connection, s *Segment, v *View) {
 	}
 	for before(f.pos, end) {
 		if !before(f.pos, seq) {
-			v.New += t.inOrder(c, d, s, seq, end, v)
+			v.New += t.inOrder(c, f, s, seq, end, v)
 			return
 		}
 		first := seq
@@ -56,34 +50,33 @@ func (t *Tracker) accept(c *connection, s *Segment, v *View) {
 		}
 		known := f.flags&hasLimit != 0 && !before(f.limit, first)
 		if !known && t.room(c, s.Len) {
-			v.New += t.hold(c, d, s, seq, end, v)
+			v.New += t.hold(c, f, s, seq, end, v)
 			return
 		}
-		t.skip(c, d, first, s)
+		t.skip(c, f, first, s)
 	}
 }
 
-// acked gives up holes that the other side acknowledges: their bytes arrived
+// giveUp gives up holes of f that the other side acknowledges: their bytes arrived
 // there, so they will not come again.
-func (t *Tracker) acked(c *connection, d flow.Dir, s *Segment) {
-	f := &c.half[d]
-	if f.flags&hasPos == 0 || !before(f.pos, s.Ack) || c.half[d^1].astray(s.Seq) {
+func (t *Tracker) giveUp(c *connection, f, by *side, s *Segment) {
+	if f.flags&hasPos == 0 || !before(f.pos, s.Ack) || by.astray(s.Seq) {
 		return
 	}
 	for f.wait != 0 && !before(s.Ack, t.nodes.at(f.wait).seq) {
-		t.skip(c, d, t.nodes.at(f.wait).seq, s)
+		t.skip(c, f, t.nodes.at(f.wait).seq, s)
 	}
 	// Without anything that waits a bare acknowledgement may be ahead of its
 	// data in the capture. An answer is not: its request is missing.
 	if s.Len > 0 && f.wait == 0 && before(f.pos, s.Ack) && before(f.next, s.Ack) {
-		t.skip(c, d, s.Ack, s)
+		t.skip(c, f, s.Ack, s)
 	}
 }
 
 // astray reports whether a segment at seq is no part of a direction's stream. Its
 // acknowledgement says nothing then: a box that numbers connections anew was captured on
 // both sides, and it is of the other.
-func (f *half) astray(seq uint32) bool {
+func (f *side) astray(seq uint32) bool {
 	return f.flags&hasPos != 0 && min(seq-f.pos, f.pos-seq) > farthest
 }
 
@@ -96,8 +89,7 @@ func (t *Tracker) room(c *connection, n uint32) bool {
 
 // inOrder hands on the bytes of s from the delivered ones up, and what waited
 // for them. Where bytes already wait the first copy wins.
-func (t *Tracker) inOrder(c *connection, d flow.Dir, s *Segment, seq, end uint32, v *View) (fresh uint32) {
-	f := &c.half[d]
+func (t *Tracker) inOrder(c *connection, f *side, s *Segment, seq, end uint32, v *View) (fresh uint32) {
 	for i := f.wait; i != 0 && !v.Conflict; {
 		n := t.nodes.at(i)
 		if !before(n.seq, end) {
@@ -117,7 +109,7 @@ func (t *Tracker) inOrder(c *connection, d flow.Dir, s *Segment, seq, end uint32
 		if f.flags&unwanted == 0 {
 			t.hand(c, s, from, to)
 		}
-		t.flush(c, d)
+		t.flush(c, f)
 	}
 	return fresh
 }
@@ -136,8 +128,7 @@ func (t *Tracker) hand(c *connection, s *Segment, from, to uint32) {
 }
 
 // flush hands on what waits right after the delivered bytes.
-func (t *Tracker) flush(c *connection, d flow.Dir) {
-	f := &c.half[d]
+func (t *Tracker) flush(c *connection, f *side) {
 	for f.wait != 0 {
 		i := f.wait
 		n := *t.nodes.at(i)
@@ -151,7 +142,7 @@ func (t *Tracker) flush(c *connection, d flow.Dir) {
 		t.nodes.put(i)
 		c.held--
 		if f.flags&unwanted == 0 {
-			t.given = Segment{Frame: n.frame, Time: n.time, Dir: d, Seq: n.seq, Len: n.end - n.seq}
+			t.given = Segment{Frame: n.frame, Time: n.time, Dir: f.dir, Seq: n.seq, Len: n.end - n.seq}
 			t.busy = true
 			if n.block == 0 {
 				t.h.Gap(c.conv, &t.given, n.end-n.seq)
@@ -168,22 +159,20 @@ func (t *Tracker) flush(c *connection, d flow.Dir) {
 
 // skip declares the bytes up to seq missing, and hands on what waited for them.
 // s is the segment that showed it.
-func (t *Tracker) skip(c *connection, d flow.Dir, seq uint32, s *Segment) {
-	f := &c.half[d]
+func (t *Tracker) skip(c *connection, f *side, seq uint32, s *Segment) {
 	n := seq - f.pos
-	t.given = Segment{Frame: s.Frame, Time: s.Time, Dir: d, Seq: f.pos, Len: n}
+	t.given = Segment{Frame: s.Frame, Time: s.Time, Dir: f.dir, Seq: f.pos, Len: n}
 	f.pos = seq
 	if f.flags&unwanted == 0 && n > 0 {
 		t.busy = true
 		t.h.Gap(c.conv, &t.given, n)
 		t.busy = false
 	}
-	t.flush(c, d)
+	t.flush(c, f)
 }
 
 // hold lets the bytes of s from seq to end wait, but for those that already do.
-func (t *Tracker) hold(c *connection, d flow.Dir, s *Segment, seq, end uint32, v *View) (fresh uint32) {
-	f := &c.half[d]
+func (t *Tracker) hold(c *connection, f *side, s *Segment, seq, end uint32, v *View) (fresh uint32) {
 	start := seq
 	prev, i := uint32(0), f.wait
 	if f.last != 0 && !before(seq, t.nodes.at(f.last).end) {
@@ -215,7 +204,7 @@ func (t *Tracker) hold(c *connection, d flow.Dir, s *Segment, seq, end uint32, v
 // keep puts the bytes seq..end of s, whose payload begins at start, behind prev
 // into the list of those that wait, in nodes of at most a block. Without memory
 // for them they stay a hole.
-func (t *Tracker) keep(c *connection, f *half, prev uint32, s *Segment, start, seq, end uint32) uint32 {
+func (t *Tracker) keep(c *connection, f *side, prev uint32, s *Segment, start, seq, end uint32) uint32 {
 	for before(seq, end) {
 		var data []byte
 		if at := seq - start; at < captured(s) && f.flags&unwanted == 0 {
@@ -274,11 +263,10 @@ func (t *Tracker) differs(n *node, s *Segment, start, from, to uint32) bool {
 }
 
 // drain hands on all that waits, with its gaps, at the end of a connection.
-func (t *Tracker) drain(c *connection, d flow.Dir, frame uint64) {
-	f := &c.half[d]
+func (t *Tracker) drain(c *connection, f *side, frame uint64) {
 	last := Segment{Frame: frame, Time: f.nextAt}
 	for f.wait != 0 {
-		t.skip(c, d, t.nodes.at(f.wait).seq, &last)
+		t.skip(c, f, t.nodes.at(f.wait).seq, &last)
 	}
 	if f.flags&hasPos == 0 {
 		return
@@ -291,13 +279,16 @@ func (t *Tracker) drain(c *connection, d flow.Dir, frame uint64) {
 		end = f.limit
 	}
 	if before(f.pos, end) && end-f.pos <= farthest {
-		t.skip(c, d, end, &last)
+		t.skip(c, f, end, &last)
 	}
 }
 
 // release frees what waits; its place in the stream is kept.
-func (t *Tracker) release(f *half) {
-	for i := f.wait; i != 0; {
+func (t *Tracker) release(h *half) {
+	if h.more == 0 {
+		return
+	}
+	for i := t.rares.at(h.more).wait; i != 0; {
 		n := t.nodes.at(i)
 		if n.block != 0 {
 			t.bytes.put(n.block)

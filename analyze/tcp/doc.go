@@ -9,7 +9,7 @@
 // User's Guide ("TCP Analysis") and from what tshark 4.0 prints.
 //
 // A capture of a network under attack opens millions of connections, so the
-// state of one is plain numbers in a slab without pointers, below 200 bytes, and
+// state of one is plain numbers in a slab without pointers, of 112 bytes, and
 // all lists come from slabs with a bound. Loss must not stall an analyzer or
 // grow a buffer, so a hole is given up as soon as the other side acknowledges
 // its bytes or a bound is reached, and is then told as a gap of so many bytes.

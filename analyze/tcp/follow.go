@@ -3,17 +3,26 @@ package tcp
 import "math"
 
 // any takes any segment: the long way.
-func (t *Tracker) any(c *connection, f, b *half, s *Segment, v *View) Marks {
-	m := t.judged(c, f, b, s, v)
-	c.view(f, b, v)
+func (t *Tracker) any(c *connection, s *Segment, v *View) Marks {
+	var f, b side
+	d := s.Dir & 1
+	t.unfold(&f, &c.half[d], c.half[d^1].acked, d)
+	t.unfold(&b, &c.half[d^1], c.half[d].acked, d^1)
+	m := t.judged(c, &f, &b, s, v)
+	t.fold(&f, b.acked)
+	t.fold(&b, f.acked)
+	c.view(f.half, b.half, v)
+	if f.flags&hasLimit != 0 && before(f.limit, f.next) {
+		v.InFlight = f.next - f.limit
+	}
 	c.ending(v)
 	c.weigh()
 	return m
 }
 
 // judged judges s and learns from it.
-func (t *Tracker) judged(c *connection, f, b *half, s *Segment, v *View) Marks {
-	c.begin(f, b, s)
+func (t *Tracker) judged(c *connection, f, b *side, s *Segment, v *View) Marks {
+	c.begin(f.half, b.half, s)
 	if s.Header == HeaderLong {
 		c.flags &^= reusedPorts
 		c.clock(s)
@@ -26,8 +35,8 @@ func (t *Tracker) judged(c *connection, f, b *half, s *Segment, v *View) Marks {
 	s.Marks = m
 	t.learn(f, b, s, m, v)
 	if s.Header != HeaderBogus {
-		t.accept(c, s, v)
-		c.progress(s)
+		t.accept(c, f, b, s, v)
+		c.progress(f, b, s)
 	}
 	if s.Header != HeaderWhole {
 		return s.reset()
@@ -90,7 +99,7 @@ func (c *connection) begin(f, b *half, s *Segment) {
 const listBound = 10_000
 
 // learn takes what the segment tells into the state.
-func (t *Tracker) learn(f, b *half, s *Segment, m Marks, v *View) {
+func (t *Tracker) learn(f, b *side, s *Segment, m Marks, v *View) {
 	size := s.Len
 	if f.out < listBound {
 		size += phantom(s.Flags)
@@ -105,7 +114,7 @@ func (t *Tracker) learn(f, b *half, s *Segment, m Marks, v *View) {
 	}
 	switch {
 	case s.Flags&FlagSYN != 0:
-		f.handshake(b, s)
+		f.handshake(b.half, s)
 		f.isn = s.Seq
 	case len(s.Options) > 0 && !s.Stamped:
 		f.offer(s) // Wireshark takes a scale from any segment
@@ -127,7 +136,7 @@ func (t *Tracker) learn(f, b *half, s *Segment, m Marks, v *View) {
 	case m.Has(DuplicateAck):
 		f.dups = min(f.dups, math.MaxUint16-1) + 1
 		f.flags &^= overAcked
-		v.DupAcks = uint32(f.dups)
+		v.DupAcks = f.dups
 	case s.Ack != f.acked:
 		f.dups = 0
 		f.flags &^= overAcked
@@ -146,16 +155,16 @@ func (t *Tracker) learn(f, b *half, s *Segment, m Marks, v *View) {
 	if size > 0 {
 		f.out = min(f.out, listBound) + 1
 		if m.Has(Again | OutOfOrder | KeepAlive) {
-			t.sentAgain(f, s)
+			t.sentAgain(f.half, s)
 		} else {
-			t.remember(f, s, end)
+			t.remember(f.half, s, end)
 		}
 	}
 }
 
 // acknowledge takes the acknowledgement number: what it covers of the other direction is
 // forgotten.
-func (t *Tracker) acknowledge(b *half, s *Segment, v *View) {
+func (t *Tracker) acknowledge(b *side, s *Segment, v *View) {
 	if b.flags&hasLimit == 0 || before(b.limit, s.Ack) {
 		if b.flags&hasLimit != 0 {
 			v.Acked = s.Ack - b.limit
@@ -163,6 +172,11 @@ func (t *Tracker) acknowledge(b *half, s *Segment, v *View) {
 		b.limit = s.Ack
 		b.flags |= hasLimit
 	}
+	t.forgetUp(b.half, s, v)
+}
+
+// forgetUp forgets what an acknowledgement covers.
+func (t *Tracker) forgetUp(b *half, s *Segment, v *View) {
 	if b.head != 0 {
 		t.covered(b, s, v)
 	}
@@ -175,7 +189,7 @@ func (t *Tracker) acknowledge(b *half, s *Segment, v *View) {
 // a round trip, unless one was sent again (Karn's rule) or time went back.
 func (t *Tracker) covered(b *half, s *Segment, v *View) {
 	var last *node
-	i, again, count := b.head, uint32(0), uint16(0)
+	i, again, count := b.head, uint32(0), uint8(0)
 	for i != 0 {
 		n := t.nodes.at(i)
 		if before(s.Ack, n.end) {
@@ -194,7 +208,7 @@ func (t *Tracker) covered(b *half, s *Segment, v *View) {
 	}
 	t.nodes.putAll(b.head, last, int(count))
 	b.kept -= count
-	b.out = max(b.out, count) - count
+	b.out -= min(b.out, uint16(count))
 	if b.head = i; i == 0 {
 		b.tail = 0
 	}
@@ -231,7 +245,7 @@ func (t *Tracker) remember(f *half, s *Segment, end uint32) {
 	f.tail = i
 }
 
-// forget gives the remembered segments of a direction back.
+// forget gives all that is remembered of a direction back.
 func (t *Tracker) forget(f *half) {
 	for i := f.head; i != 0; {
 		next := t.nodes.at(i).next
@@ -239,6 +253,9 @@ func (t *Tracker) forget(f *half) {
 		i = next
 	}
 	f.head, f.tail, f.kept = 0, 0, 0
+	if f.more != 0 {
+		t.rares.put(f)
+	}
 }
 
 // view tells how a connection stands of which nothing has ended.
@@ -248,9 +265,6 @@ func (c *connection) view(f, b *half, v *View) {
 	v.Established = c.flags&(established|midStream) != 0
 	v.MidStream = c.flags&midStream != 0
 	v.ClientKnown = c.flags&(sawSYN|sawSYNACK) != 0
-	if f.flags&hasLimit != 0 && before(f.limit, f.next) {
-		v.InFlight = f.next - f.limit
-	}
 }
 
 // ending tells what has ended.
@@ -269,9 +283,7 @@ func (c *connection) ending(v *View) {
 }
 
 // progress follows handshake and end.
-func (c *connection) progress(s *Segment) {
-	f := &c.half[s.Dir&1]
-	b := &c.half[s.Dir&1^1]
+func (c *connection) progress(f, b *side, s *Segment) {
 	switch {
 	case s.Flags&FlagRST != 0:
 		if c.flags&(sawSYN|sawSYNACK|established|midStream) == sawSYN && b.flags&sentSYN != 0 {

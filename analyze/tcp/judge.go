@@ -8,7 +8,7 @@ const (
 )
 
 // judge says of a segment what Wireshark would, before it changes what is known.
-func (c *connection) judge(f, b *half, s *Segment) Marks {
+func (c *connection) judge(f, b *side, s *Segment) Marks {
 	var m Marks
 	if c.flags&reusedPorts != 0 {
 		c.flags &^= reusedPorts
@@ -66,7 +66,7 @@ func (c *connection) judge(f, b *half, s *Segment) Marks {
 }
 
 // again tells the kinds of a segment below the highest one apart.
-func (c *connection) again(f, b *half, s *Segment, end uint32) Marks {
+func (c *connection) again(f, b *side, s *Segment, end uint32) Marks {
 	window := int64(reorderWindow)
 	if c.flags&measured != 0 {
 		window = c.irtt
@@ -86,7 +86,7 @@ func (c *connection) again(f, b *half, s *Segment, end uint32) Marks {
 
 // beyond tells whether an acknowledgement covers bytes that this direction was
 // not seen to send.
-func (f *half) beyond(ack uint32) bool {
+func (f *side) beyond(ack uint32) bool {
 	return f.edge != 0 && before(f.edge, ack) && (before(f.edge, f.next) || f.dups == 0 && f.flags&overAcked == 0)
 }
 

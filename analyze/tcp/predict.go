@@ -2,13 +2,19 @@ package tcp
 
 import "netwhy/analyze/flow"
 
+// Of a calm connection nothing is rare but dups, so that edge, pos and limit move along with
+// next and acked.
+
 // Flags of connection and directions that a segment as expected must not meet, and those
 // that it must.
 const (
 	oddConn  = reusedPorts | sawReset | refused
-	oddHalf  = hasFIN | lastKeepAlive | lastProbe | overAcked
+	oddHalf  = uneven | hasFIN | lastKeepAlive | lastProbe | overAcked
 	needHalf = hasISN | seen | hasWindow | hasPos | hasLimit
 )
+
+// halfSpace is the farthest that a number can be ahead of another (before).
+const halfSpace = 1 << 31
 
 // weigh tells of a connection, after a segment that took the long way, whether it is calm:
 // it stands, no measure of its beginning is open, and in both directions all that was sent
@@ -20,15 +26,10 @@ func (c *connection) weigh() {
 	case c.flags&oddConn != 0 || c.flags&(established|midStream) == 0,
 		c.flags&(established|sawSYNACK) == sawSYNACK || c.flags&(timed|measured) == timed, // the handshake ends here
 		(a.flags|b.flags)&oddHalf != 0 || a.flags&b.flags&needHalf != needHalf,
-		!a.even() || !b.even():
+		a.next == 0 || b.next == 0 || a.window == 0 || b.window == 0:
 	default:
 		c.flags |= calm
 	}
-}
-
-// even tells that a direction has no hole, and that its window is open.
-func (f *half) even() bool {
-	return f.next != 0 && f.edge == f.next && f.pos == f.next && f.wait == 0 && f.window != 0
 }
 
 // Segment judges the next segment of a connection, hands on the bytes that are
@@ -45,27 +46,26 @@ func (t *Tracker) Segment(r Ref, s *Segment, v *View) Marks {
 		f, b = b, f
 	}
 	*v = View{}
-	end := s.Seq + s.Len
+	end, fresh := s.Seq+s.Len, s.Ack-f.acked
 	switch {
 	case c.flags&calm == 0, s.Seq != f.next, before(b.next, s.Ack), s.Window == 0, s.Header != HeaderWhole,
+		fresh > halfSpace, fresh > 0 && f.more != 0, // it goes back, or ends duplicates
 		s.Flags&(FlagSYN|FlagFIN|FlagRST|FlagACK) != FlagACK, len(s.Options) > 0 && !s.Stamped:
-		return t.any(c, f, b, s, v)
+		return t.any(c, s, v)
 	case s.Len == 0:
-		if s.Ack == f.acked { // says something of the window, or that something is missing
-			return t.any(c, f, b, s, v)
+		if fresh == 0 { // says something of the window, or that something is missing
+			return t.any(c, s, v)
 		}
 	case end == 0, !after(end, b.acked) && b.acked != 0, end == b.acked+b.scaled() && b.scale != unknownScale:
-		return t.any(c, f, b, s, v)
+		return t.any(c, s, v)
 	}
 	s.Marks = 0
-	if s.Ack != f.acked {
-		f.acked, f.dups = s.Ack, 0
-	}
-	f.window, f.ackedAt = s.Window, s.Time
+	v.Acked = fresh
+	f.window, f.acked, f.ackedAt = s.Window, s.Ack, s.Time
 	f.flags &^= plainWindow
-	t.acknowledge(b, s, v)
+	t.forgetUp(b, s, v)
 	if s.Len > 0 {
-		f.next, f.edge, f.pos, f.nextAt = end, end, end, s.Time
+		f.next, f.nextAt = end, s.Time
 		f.flags |= delivered
 		f.out = min(f.out, listBound) + 1
 		t.remember(f, s, end)
@@ -81,5 +81,8 @@ func (t *Tracker) Segment(r Ref, s *Segment, v *View) Marks {
 		}
 	}
 	c.view(f, b, v)
+	if before(b.acked, f.next) {
+		v.InFlight = f.next - b.acked
+	}
 	return 0
 }

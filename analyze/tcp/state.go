@@ -1,5 +1,7 @@
 package tcp
 
+import "netwhy/analyze/flow"
+
 // connection is all that is kept of one: plain numbers, in the slab.
 type connection struct {
 	conv  uint32 // in the free list: the next free one
@@ -31,20 +33,77 @@ type half struct { // in the order that leaves no room between
 	isn     uint32 // of the SYN; without one: of the first segment, less one
 	next    uint32 // sequence number after the highest one sent
 	acked   uint32 // acknowledgement number last sent
-	edge    uint32 // highest sequence number that may be acknowledged
-	pos     uint32 // what is delivered next
-	limit   uint32 // highest acknowledgement that the other side gave
-	fin     uint32 // sequence number after the FIN
+	more    uint32 // its rare; 0: all of that is usual
 	head    uint32 // of the segments sent and not acknowledged
 	tail    uint32
-	wait    uint32 // head of the ranges beyond a hole, in order
-	last    uint32 // tail of them
 	window  uint16 // last announced, unscaled
-	dups    uint16 // duplicate acknowledgements sent in a row
 	out     uint16 // segments sent and not acknowledged, about
-	kept    uint16 // of those, the remembered ones
 	flags   uint16
 	scale   uint8 // of the window, or unknownScale or noScale
+	kept    uint8 // of the segments out, the remembered ones
+}
+
+// rare is the rest of what is known of a direction: by a side itself, in the slab by how much
+// it differs from what is usual. Mostly all was sent in order and taken, so that nothing
+// differs and nothing is kept.
+type rare struct {
+	edge  uint32 // highest sequence number that may be acknowledged; usual: next
+	pos   uint32 // what is delivered next, if hasPos; usual: next, less a FIN
+	limit uint32 // highest acknowledgement that the other side gave, if hasLimit; usual: the last
+	fin   uint32 // sequence number after the FIN, if hasFIN; usual: next
+	wait  uint32 // head of the ranges beyond a hole, in order; in the free list: the next free one
+	last  uint32 // tail of them
+	dups  uint32 // duplicate acknowledgements sent in a row
+}
+
+// side is all that is known of a direction, while a segment takes the long way.
+type side struct {
+	*half
+	rare
+	dir flow.Dir
+}
+
+// unfold makes f the side of h, of whose other direction acked is the acknowledgement number.
+func (t *Tracker) unfold(f *side, h *half, acked uint32, d flow.Dir) {
+	f.half, f.dir = h, d
+	pos := h.next
+	if h.flags&hasFIN != 0 {
+		pos--
+	}
+	f.edge, f.pos, f.limit, f.fin = h.next, pos, acked, h.next
+	f.wait, f.last, f.dups = 0, 0, 0
+	if h.more != 0 {
+		m := t.rares.at(h.more)
+		f.edge += m.edge
+		f.pos += m.pos
+		f.limit += m.limit
+		f.fin += m.fin
+		f.wait, f.last, f.dups = m.wait, m.last, m.dups
+	}
+}
+
+// fold keeps of a side what is not usual.
+func (t *Tracker) fold(f *side, acked uint32) {
+	h := f.half
+	edge, pos, limit, fin := f.edge-h.next, f.pos-h.next, f.limit-acked, uint32(0)
+	if h.flags&hasFIN != 0 {
+		fin = f.fin - h.next
+		pos++
+	}
+	if h.flags&hasPos == 0 {
+		pos = 0
+	}
+	if h.flags&hasLimit == 0 {
+		limit = 0
+	}
+	h.flags &^= uneven
+	odd := edge | pos | limit | fin | f.wait
+	if odd != 0 {
+		h.flags |= uneven
+	}
+	if odd|f.dups|h.more != 0 {
+		t.rares.set(h, rare{edge: edge, pos: pos, limit: limit, fin: fin, wait: f.wait, last: f.last, dups: f.dups})
+	}
 }
 
 // Flags of a direction.
@@ -62,6 +121,7 @@ const (
 	sentSYN
 	overAcked // an acknowledgement beyond next came: counts as duplicate acknowledgements
 	delivered // bytes were taken, so that pos no longer moves
+	uneven    // more than dups of its rare is not usual
 )
 
 // before reports whether a comes before b in sequence space (RFC 9293, 3.4).

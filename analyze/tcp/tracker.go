@@ -29,7 +29,7 @@ type Handler interface {
 type Limits struct {
 	Connection int // out-of-order payload bytes held for one connection; default 1 MiB
 	Total      int // out-of-order payload bytes held in all; default 64 MiB
-	Segments   int // unacknowledged segments remembered of a direction, for round trips; default 128
+	Segments   int // unacknowledged segments remembered of a direction, for round trips; default 128, at most 255
 	Nodes      int // remembered segments in all; default 1,000,000 (32 bytes each)
 }
 
@@ -50,7 +50,7 @@ func (l Limits) orDefault() Limits {
 	}
 	return Limits{
 		Connection: min(pick(l.Connection, defaultConnection), math.MaxUint16*blockSize), Total: pick(l.Total, defaultTotal),
-		Segments: min(pick(l.Segments, defaultSegments), math.MaxUint16), Nodes: pick(l.Nodes, defaultNodes),
+		Segments: min(pick(l.Segments, defaultSegments), math.MaxUint8), Nodes: pick(l.Nodes, defaultNodes),
 	}
 }
 
@@ -60,6 +60,7 @@ type Tracker struct {
 	limit Limits
 	h     Handler
 	conns connSlab
+	rares rareSlab
 	nodes nodeSlab
 	bytes blockSlab
 	given Segment // handed to the Handler for bytes that waited
@@ -94,8 +95,10 @@ func (t *Tracker) Reopen(conv uint32) Ref {
 func (t *Tracker) Close(r Ref, frame uint64) {
 	c := t.conns.at(r)
 	for d := range c.half {
-		t.drain(c, flow.Dir(d), frame)
-		t.forget(&c.half[d])
+		var f side
+		t.unfold(&f, &c.half[d], c.half[d^1].acked, flow.Dir(d))
+		t.drain(c, &f, frame)
+		t.forget(f.half)
 	}
 	t.conns.put(r)
 }
