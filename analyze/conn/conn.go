@@ -100,15 +100,20 @@ const (
 	EndICMPError End = "icmp"      // an ICMP error ended it before it was established
 )
 
-// Side is what one end of a connection sent.
+// Side is what one end of a connection sent. Its fields stand by their width: those of
+// ten thousand conversations are kept.
 type Side struct {
 	Addr           netip.AddrPort
-	MAC            [6]byte // source MAC of its frames; zero: none in this link type
-	Packets, Bytes uint64  // frames and payload bytes (retransmissions included)
+	Packets, Bytes uint64 // frames and payload bytes (retransmissions included)
 	WireBytes      uint64
 	NetBytes       uint64 // bytes of the IP packets; 0: not gathered (analyze.Options.Diary)
 	Unique         uint64 // payload bytes without retransmissions
 	Retransmitted  uint64 // payload bytes sent again
+	Missing        uint64 // payload bytes acknowledged by the other side that are not in the capture
+	RTT            RTT    // of this side's data to the other's acknowledgement, seen at the tap
+	ZeroWindowTime int64  // ns during which this side announced a window of zero
+	LossStall      int64  // ns during which this side's stream waited for a retransmission
+	RstFrame       uint64
 	Retransmits    uint32 // segments sent again (all kinds)
 	FastRetrans    uint32
 	Spurious       uint32
@@ -116,26 +121,22 @@ type Side struct {
 	LostSegments   uint32 // gaps seen: previous segment not captured
 	Lost           uint32 // segments that the path lost, as far as the tap can tell
 	Gaps           uint32 // times that the other side acknowledged what is not in the capture
-	Missing        uint64 // payload bytes acknowledged by the other side that are not in the capture
 	DupAcks        uint32
 	ZeroWindows    uint32
 	WindowFulls    uint32
 	KeepAlives     uint32
 	Timeouts       uint32 // retransmission timeouts
-	MSS            uint16
-	WindowScale    int8 // -1: not offered or unknown
-	SACK           bool
-	TTL            uint8 // of the first frame
 	MinWindow      uint32
 	MaxWindow      uint32 // scaled, bytes
 	MaxInFlight    uint32 // bytes
 	MaxSegment     uint32 // largest payload of one frame
-	RTT            RTT    // of this side's data to the other's acknowledgement, seen at the tap
-	ZeroWindowTime int64  // ns during which this side announced a window of zero
-	LossStall      int64  // ns during which this side's stream waited for a retransmission
 	BadChecksums   uint32
+	MSS            uint16
+	MAC            [6]byte // source MAC of its frames; zero: none in this link type
+	WindowScale    int8    // -1: not offered or unknown
+	SACK           bool
+	TTL            uint8 // of the first frame
 	Fin, Rst       bool
-	RstFrame       uint64
 }
 
 // RTT is a summary of round-trip samples in nanoseconds (Karn's rule applied).
@@ -144,43 +145,44 @@ type RTT struct {
 	Min, Median, P95, Max, Jitter int64
 }
 
-// Summary is a conversation, folded.
+// Summary is a conversation, folded. Pointers come first, then the widest fields: of the
+// many that are kept the garbage collector then reads the beginning, and none has holes.
 type Summary struct {
-	ID          flow.ID
 	Proto       string // "tcp" or "udp"
+	CommunityID string // empty where nobody asked for it yet: it costs a hash (flow.CommunityID)
+	Realm       string // VLAN and tunnel, for people: "vlan 12", "vxlan 7"; empty in the plain case
+	End         End
+	App         string            // protocol found on it: "http", "tls", ...; empty: none recognised
+	Name        string            // server name known from SNI, HTTP Host or DNS; hostile
+	Attr        map[string]string // facts of analyzers: "ja3", "alpn", "tls.version", ...; hostile
+	Worst       *Exchange         // the exchange that took longest by avoidable time
+	Vantage     string            // where the tap is: client, server, middle; empty: unknown
+	History     string            // what happened first in which order, in Zeek's letters; empty: not gathered (analyze.Options.Diary)
 	Client      Side
 	Server      Side
-	ClientKnown bool   // who is client was seen (SYN), not guessed
-	CommunityID string // empty where nobody asked for it yet: it costs a hash (flow.CommunityID)
 	First, Last uint64 // frames
 	Start, Stop int64  // ns since 1970 UTC
-	Realm       string // VLAN and tunnel, for people: "vlan 12", "vxlan 7"; empty in the plain case
 	// Handshake: round trip and its halves as the tap sees them, ns; 0 unknown.
 	Handshake       int64
 	HandshakeServer int64 // SYN to SYN-ACK
 	HandshakeClient int64 // SYN-ACK to ACK
 	Lookup          int64 // ns that the name lookup took which the connection waited for; 0: none seen
+	EndFrame        uint64
+	Parts           Ledger // time of all exchanges and of the client's pauses between them
+	Copies          uint64 // frames that a mirror port copied
+	Score           int64  // ns lost by avoidable parts: ranks the worst connections
+	ID              flow.ID
 	SYNs            uint32
+	Exchanges       uint32
+	FailedExchanges uint32
+	Turns           uint32
+	Findings        uint32 // of this conversation
+	ClientKnown     bool   // who is client was seen (SYN), not guessed
 	Established     bool
 	MidStream       bool // the capture begins inside it
 	OneSided        bool // only one direction was captured
-	End             End
-	EndFrame        uint64
 	ECN             bool
-	App             string            // protocol found on it: "http", "tls", ...; empty: none recognised
-	Name            string            // server name known from SNI, HTTP Host or DNS; hostile
-	Attr            map[string]string // facts of analyzers: "ja3", "alpn", "tls.version", ...; hostile
-	Exchanges       uint32
-	FailedExchanges uint32
-	Parts           Ledger    // time of all exchanges and of the client's pauses between them
-	Worst           *Exchange // the exchange that took longest by avoidable time
-	Turns           uint32
-	Findings        uint32 // of this conversation
-	Copies          uint64 // frames that a mirror port copied
-	Offload         bool   // segments above the MTU, or checksums left to the NIC
-	Vantage         string // where the tap is: client, server, middle; empty: unknown
-	History         string // what happened first in which order, in Zeek's letters; empty: not gathered (analyze.Options.Diary)
-	Score           int64  // ns lost by avoidable parts: ranks the worst connections
+	Offload         bool // segments above the MTU, or checksums left to the NIC
 }
 
 // Brief is what is left of a conversation with findings for whose Summary there
