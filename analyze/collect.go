@@ -382,9 +382,10 @@ func (c *collector) sums(lane int, d *delta) {
 	for i, n := range d.tcp {
 		r.TCP[i] += n
 	}
-	for i, n := range d.carried {
-		if n > 0 {
-			r.Protocols[c.names.list[i]] += n
+	for _, name := range d.named {
+		if n := &d.carried[name].n; *n > 0 {
+			r.Protocols[c.names.list[name]] += *n
+			*n = 0 // it may be among them again
 		}
 	}
 	for _, x := range d.counts {

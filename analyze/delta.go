@@ -26,8 +26,8 @@ type delta struct {
 	malformed []string
 	foreign   []string // protocols that were read though no counter has them
 	tcp       [len(tcp.CounterNames)]uint64
-	carried   []uint64 // by names
-	carriedAt []uint64 // frame that was counted last, by names
+	carried   []carriage // by names
+	named     []uint32   // names that may have been carried: a few of some hundred; one may be there again
 	evicted   uint64
 	moment    uint64   // the moment that open and live answer; 0: none
 	open      []closed // open conversations, of a moment
@@ -82,11 +82,16 @@ type count struct {
 	n       uint64
 }
 
+// carriage counts the frames that carry a protocol.
+type carriage struct {
+	n  uint64
+	at uint64 // frame that was counted last
+}
+
 // begin makes the delta empty.
 func (d *delta) begin(n *names) {
 	if d.carried == nil {
-		d.carried = make([]uint64, len(n.list))
-		d.carriedAt = make([]uint64, len(n.list))
+		d.carried = make([]carriage, len(n.list))
 	}
 	d.tallied, d.ending = false, false
 	d.opened = d.opened[:0]
@@ -97,8 +102,10 @@ func (d *delta) begin(n *names) {
 	d.closed, d.counts, d.malformed, d.grown = d.closed[:0], d.counts[:0], d.malformed[:0], d.grown[:0]
 	d.foreign = d.foreign[:0]
 	d.tcp = [len(tcp.CounterNames)]uint64{}
-	clear(d.carried)
-	clear(d.carriedAt)
+	for _, name := range d.named {
+		d.carried[name] = carriage{}
+	}
+	d.named = d.named[:0]
 	d.evicted, d.shed, d.used = 0, 0, 0
 	d.moment, d.live, d.unread = 0, 0, 0
 	clear(d.open)
@@ -134,10 +141,22 @@ func (d *delta) marks(m tcp.Marks) {
 
 // carry counts a protocol once a frame.
 func (d *delta) carry(name int, frame uint64) {
-	if d.carriedAt[name] != frame {
-		d.carriedAt[name] = frame
-		d.carried[name]++
+	if x := &d.carried[name]; x.at != frame {
+		x.at = frame
+		if x.n == 0 {
+			d.named = append(d.named, uint32(name))
+		}
+		x.n++
 	}
+}
+
+// add counts a protocol; less than none takes back what other deltas have.
+func (d *delta) add(name int, n int64) {
+	x := &d.carried[name]
+	if x.n == 0 {
+		d.named = append(d.named, uint32(name))
+	}
+	x.n += uint64(n)
 }
 
 // protocols counts those of a packet that was put together from fragments,
@@ -145,10 +164,10 @@ func (d *delta) carry(name int, frame uint64) {
 func (d *delta) protocols(before, whole decode.Set) {
 	for p := range whole.All() {
 		if !before.Has(p) {
-			d.carried[p]++ // the decoder's protocols come first among the names
+			d.add(int(p), 1) // the decoder's protocols come first among the names
 		}
 	}
 	if before.Has(decode.Data) && !whole.Has(decode.Data) {
-		d.carried[decode.Data]-- // the last fragment was counted as one
+		d.add(int(decode.Data), -1) // the last fragment was counted as one
 	}
 }

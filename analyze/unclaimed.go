@@ -131,11 +131,10 @@ func (l *lane) give(list int, payload []byte) {
 }
 
 func (l *lane) giveOne(name int) {
-	if name < int(decode.Protos) && l.pkt.Protos.Has(decode.Proto(name)) {
-		return // the decoder has counted it
+	if name >= int(decode.Protos) || !l.pkt.Protos.Has(decode.Proto(name)) { // or the decoder has counted it
+		l.d.carry(name, l.frame.Number)
+		l.unclaimed.given[name]++
 	}
-	l.d.carry(name, l.frame.Number)
-	l.unclaimed.given[name]++
 }
 
 // stale reports whether Wireshark reads nothing of a segment with such marks: its bytes
@@ -314,7 +313,7 @@ func (l *lane) takeBack(c *conversation, k *socket) {
 		}
 		for _, i := range l.unclaimed.lists[list] {
 			n := min(uint64(frames), l.unclaimed.given[i])
-			l.d.carried[i] -= n // what the other deltas have is greater
+			l.d.add(i, -int64(n)) // what the other deltas have is greater
 			l.unclaimed.given[i] -= n
 		}
 	}
