@@ -12,6 +12,8 @@ func (t *Tracker) any(c *connection, s *Segment, v *View) Marks {
 	t.fold(&f, b.acked)
 	t.fold(&b, f.acked)
 	c.view(f.half, b.half, v)
+	v.Window = f.scaled()
+	v.Established = c.flags&(established|midStream) != 0
 	if f.flags&hasLimit != 0 && before(f.limit, f.next) {
 		v.InFlight = f.next - f.limit
 	}
@@ -30,6 +32,9 @@ func (t *Tracker) judged(c *connection, f, b *side, s *Segment, v *View) Marks {
 			f.isn = s.Seq
 		}
 		return s.reset()
+	}
+	if f.frame != 0 && (s.Seq != f.next || s.Len > 0 || s.Flags&(FlagSYN|FlagFIN) != 0 || f.next == 0) { // next may change
+		t.enlist(f.half)
 	}
 	m := c.judge(f, b, s)
 	s.Marks = m
@@ -175,22 +180,41 @@ func (t *Tracker) acknowledge(b *side, s *Segment, v *View) {
 	t.forgetUp(b.half, s, v)
 }
 
-// forgetUp forgets what an acknowledgement covers.
+// forgetUp forgets the segments that an acknowledgement covers. The youngest of them gives
+// a round trip, unless one was sent again (Karn's rule) or time went back.
 func (t *Tracker) forgetUp(b *half, s *Segment, v *View) {
-	if b.head != 0 {
+	switch {
+	case b.list != 0:
 		t.covered(b, s, v)
+	case b.frame != 0 && !before(s.Ack, b.next):
+		v.measure(s.Time-b.nextAt, uint64(b.frame))
+		b.dropYoungest()
 	}
 	if s.Ack == b.next {
 		b.out = 0
 	}
 }
 
-// covered forgets the segments that an acknowledgement covers. The youngest of them gives
-// a round trip, unless one was sent again (Karn's rule) or time went back.
+// dropYoungest forgets the segment that the half itself remembers.
+func (h *half) dropYoungest() {
+	h.frame = 0
+	h.kept--
+	h.out -= min(h.out, 1)
+}
+
+// measure takes a round trip, unless time went back.
+func (v *View) measure(rtt int64, frame uint64) {
+	if rtt > 0 {
+		v.RTT, v.RTTFrame = rtt, frame
+	}
+}
+
+// covered is forgetUp where there is a list.
 func (t *Tracker) covered(b *half, s *Segment, v *View) {
+	tail := t.nodes.at(b.list)
 	var last *node
-	i, again, count := b.head, uint32(0), uint8(0)
-	for i != 0 {
+	i, again, count := tail.next, uint32(0), uint8(0)
+	for last != tail {
 		n := t.nodes.at(i)
 		if before(s.Ack, n.end) {
 			break
@@ -203,66 +227,97 @@ func (t *Tracker) covered(b *half, s *Segment, v *View) {
 	if last == nil {
 		return
 	}
-	if rtt := s.Time - last.time; rtt > 0 && again&nodeAgain == 0 {
-		v.RTT, v.RTTFrame = rtt, last.frame
-	}
-	t.nodes.putAll(b.head, last, int(count))
 	b.kept -= count
 	b.out -= min(b.out, uint16(count))
-	if b.head = i; i == 0 {
-		b.tail = 0
+	at, frame, first := last.time, last.frame, tail.next
+	tail.next = i
+	t.nodes.putAll(first, last, int(count))
+	if last == tail {
+		b.list = 0
+		if b.frame != 0 && !before(s.Ack, b.next) {
+			at, frame = b.nextAt, uint64(b.frame)
+			b.dropYoungest()
+		}
+	}
+	if again&nodeAgain == 0 {
+		v.measure(s.Time-at, frame)
 	}
 }
 
 // sentAgain notes a segment that was sent again, or late: what was sent before its end is
 // no measure any more.
 func (t *Tracker) sentAgain(f *half, s *Segment) {
-	for i := f.head; i != 0; {
+	if f.list == 0 {
+		return
+	}
+	for i := t.nodes.at(f.list).next; ; {
 		n := t.nodes.at(i)
 		if before(s.Seq, n.end) {
 			n.block |= nodeAgain
+		}
+		if i == f.list {
+			return
 		}
 		i = n.next
 	}
 }
 
-// remember keeps a segment until it is acknowledged.
+// remember keeps a segment until it is acknowledged. What the half itself remembers has
+// to be in the list.
 func (t *Tracker) remember(f *half, s *Segment, end uint32) {
-	if int(f.kept) >= t.limit.Segments {
+	switch {
+	case int(f.kept) >= t.limit.Segments:
 		return
+	case end == f.next && s.Time == f.nextAt && s.Frame-1 < math.MaxUint32:
+		f.frame = uint32(s.Frame) //nolint:gosec // it was asked
+		f.kept++
+	default:
+		t.push(f, s.Time, s.Frame, end)
 	}
+}
+
+// enlist puts the segment that the half itself remembers into the list, before next or
+// nextAt may change.
+func (t *Tracker) enlist(f *half) {
+	f.kept--
+	t.push(f, f.nextAt, uint64(f.frame), f.next)
+	f.frame = 0
+}
+
+// push appends to the list, if there is memory.
+func (t *Tracker) push(f *half, at int64, frame uint64, end uint32) {
 	i, n := t.nodes.get()
 	if i == 0 {
 		return
 	}
-	n.time, n.frame, n.end, n.next, n.block = s.Time, s.Frame, end, 0, 0
-	f.kept++
-	if f.tail == 0 {
-		f.head = i
-	} else {
-		t.nodes.at(f.tail).next = i
+	n.time, n.frame, n.end, n.next, n.block = at, frame, end, i, 0
+	if f.list != 0 {
+		tail := t.nodes.at(f.list)
+		n.next, tail.next = tail.next, i
 	}
-	f.tail = i
+	f.list = i
+	f.kept++
 }
 
 // forget gives all that is remembered of a direction back.
 func (t *Tracker) forget(f *half) {
-	for i := f.head; i != 0; {
-		next := t.nodes.at(i).next
-		t.nodes.put(i)
-		i = next
+	if f.list != 0 {
+		tail := t.nodes.at(f.list)
+		n := int(f.kept)
+		if f.frame != 0 {
+			n--
+		}
+		t.nodes.putAll(tail.next, tail, n)
 	}
-	f.head, f.tail, f.kept = 0, 0, 0
+	f.list, f.frame, f.kept = 0, 0, 0
 	if f.more != 0 {
 		t.rares.put(f)
 	}
 }
 
-// view tells how a connection stands of which nothing has ended.
+// view tells how a connection began.
 func (c *connection) view(f, b *half, v *View) {
-	v.Window = f.scaled()
 	v.ScaleKnown = (f.scale|b.scale)&unknownScale == 0
-	v.Established = c.flags&(established|midStream) != 0
 	v.MidStream = c.flags&midStream != 0
 	v.ClientKnown = c.flags&(sawSYN|sawSYNACK) != 0
 }

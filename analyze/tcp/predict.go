@@ -1,6 +1,10 @@
 package tcp
 
-import "netwhy/analyze/flow"
+import (
+	"math"
+
+	"netwhy/analyze/flow"
+)
 
 // Of a calm connection nothing is rare but dups, so that edge, pos and limit move along with
 // next and acked.
@@ -63,12 +67,29 @@ func (t *Tracker) Segment(r Ref, s *Segment, v *View) Marks {
 	v.Acked = fresh
 	f.window, f.acked, f.ackedAt = s.Window, s.Ack, s.Time
 	f.flags &^= plainWindow
-	t.forgetUp(b, s, v)
+	switch { // as forgetUp, without a call
+	case b.list != 0:
+		t.covered(b, s, v)
+	case b.frame != 0 && s.Ack == b.next:
+		v.measure(s.Time-b.nextAt, uint64(b.frame))
+		b.frame, b.kept = 0, 0
+	}
+	if s.Ack == b.next {
+		b.out = 0
+	}
 	if s.Len > 0 {
+		if f.frame != 0 {
+			t.enlist(f)
+		}
 		f.next, f.nextAt = end, s.Time
 		f.flags |= delivered
 		f.out = min(f.out, listBound) + 1
-		t.remember(f, s, end)
+		if s.Frame-1 < math.MaxUint32 && int(f.kept) < t.limit.Segments { // as remember
+			f.frame = uint32(s.Frame) //nolint:gosec // it was asked
+			f.kept++
+		} else {
+			t.remember(f, s, end)
+		}
 		v.New = s.Len
 		switch {
 		case f.flags&unwanted != 0:
@@ -81,6 +102,8 @@ func (t *Tracker) Segment(r Ref, s *Segment, v *View) Marks {
 		}
 	}
 	c.view(f, b, v)
+	v.Window = uint32(s.Window) << (f.scale & scaleBits)
+	v.Established = true
 	if before(b.acked, f.next) {
 		v.InFlight = f.next - b.acked
 	}

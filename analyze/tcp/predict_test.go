@@ -54,6 +54,37 @@ func TestShortWay(t *testing.T) {
 	}
 }
 
+// TestYoungest: the youngest segment measures the same whether its direction remembers it or
+// the list does, where its frame number is too long.
+func TestYoungest(t *testing.T) {
+	t.Parallel()
+	const far = 1 << 32
+	for seed := range uint64(400) {
+		r := rand.New(rand.NewPCG(seed, 8))
+		near, list := tcp.NewTracker(tcp.Limits{}, nobody{}), tcp.NewTracker(tcp.Limits{}, nobody{})
+		a, b := near.Open(1), list.Open(1)
+		for i, s := range randomSegments(r, 200) {
+			s.Frame = uint64(i + 1)
+			other := s
+			other.Frame += far
+			var v, w tcp.View
+			near.Segment(a, &s, &v)
+			list.Segment(b, &other, &w)
+			if v.RTT != 0 {
+				v.RTTFrame += far
+			}
+			if v != w {
+				t.Fatalf("seed %d, segment %+v: got %+v, by the list %+v", seed, s, v, w)
+			}
+		}
+		near.Close(a, 201)
+		list.Close(b, 201)
+		if _, n, _ := near.Load(); n != 0 {
+			t.Fatalf("seed %d: %d segments were not given back", seed, n)
+		}
+	}
+}
+
 // randomSegments is a connection of which most segments are as expected.
 func randomSegments(r *rand.Rand, n int) (list []tcp.Segment) {
 	next, acked := [2]uint32{r.Uint32(), r.Uint32()}, [2]uint32{}

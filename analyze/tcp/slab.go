@@ -129,14 +129,14 @@ func (s *rareSlab) put(h *half) {
 	h.more = 0
 }
 
-// node is a segment that was sent and not yet acknowledged, or a range of bytes
-// beyond a hole. 32 bytes.
+// node is a segment that was sent and not yet acknowledged, but for the youngest of most
+// directions (half.frame), or a range of bytes beyond a hole. 32 bytes.
 type node struct {
 	time  int64
 	frame uint64
 	seq   uint32 // of a range
 	end   uint32 // sequence number after its last byte; SYN and FIN count one
-	next  uint32 // node; 0: last
+	next  uint32 // node; 0: last. In the list of segments: after the last comes the first
 	block uint32 // of its bytes; 0: none kept. In the list of segments: nodeAgain
 }
 

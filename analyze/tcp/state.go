@@ -34,8 +34,8 @@ type half struct { // in the order that leaves no room between
 	next    uint32 // sequence number after the highest one sent
 	acked   uint32 // acknowledgement number last sent
 	more    uint32 // its rare; 0: all of that is usual
-	head    uint32 // of the segments sent and not acknowledged
-	tail    uint32
+	frame   uint32 // of the youngest segment out, if it reached next at nextAt; 0: it is in the list, or none
+	list    uint32 // the last of the other segments out, after which comes the first; 0: none
 	window  uint16 // last announced, unscaled
 	out     uint16 // segments sent and not acknowledged, about
 	flags   uint16

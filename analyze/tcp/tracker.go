@@ -30,7 +30,7 @@ type Limits struct {
 	Connection int // out-of-order payload bytes held for one connection; default 1 MiB
 	Total      int // out-of-order payload bytes held in all; default 64 MiB
 	Segments   int // unacknowledged segments remembered of a direction, for round trips; default 128, at most 255
-	Nodes      int // remembered segments in all; default 1,000,000 (32 bytes each)
+	Nodes      int // remembered segments in all, but for the youngest of most directions; default 1,000,000 (32 bytes each)
 }
 
 // Defaults of Limits.
@@ -123,8 +123,8 @@ func (t *Tracker) Want(r Ref, dir flow.Dir, on bool) {
 	}
 }
 
-// Load is the number of open connections, of segments and ranges remembered and
-// of bytes held.
+// Load is the number of open connections, of segments and ranges remembered in lists
+// and of bytes held.
 func (t *Tracker) Load() (connections, segments, held int) {
 	return t.conns.used, t.nodes.used, t.bytes.used * blockSize
 }
