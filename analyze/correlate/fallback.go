@@ -87,6 +87,7 @@ type beyond struct {
 type paths struct {
 	v6failed, v4 pages[attempt]
 	macs         hosts.Table[uint32] // numbers of first hops
+	stations     [][6]byte           // by number, from 1
 	answered     healthy             // conversations, by first hop and client
 	silent       cases[beyond]       // likewise
 	peers        hosts.Set           // by the place of the hop
@@ -98,7 +99,6 @@ type paths struct {
 type firstHop struct {
 	stream uint32
 	number uint32 // of the station; 0: none is known
-	mac    [6]byte
 }
 
 // maxHops bounds the conversations of a kind whose first hop is remembered: of
@@ -123,7 +123,7 @@ func (p *paths) at(id flow.ID) *firstHop {
 
 // Opened notes the first hop of a conversation.
 func (p *paths) Opened(_ *Out, x *Opened) {
-	*p.at(x.ID) = firstHop{stream: x.ID.Stream, number: p.station(x.DstMAC), mac: x.DstMAC}
+	*p.at(x.ID) = firstHop{stream: x.ID.Stream, number: p.station(x.DstMAC)}
 }
 
 // station numbers first hops; 0: it is none, or one too many.
@@ -136,6 +136,7 @@ func (p *paths) station(mac [6]byte) uint32 {
 	if n == 0 && p.macs.Len() < maxPairs {
 		n = uint32(p.macs.Len()) + 1 //nolint:gosec // at most maxPairs
 		*p.macs.At(k) = n
+		p.stations = append(p.stations, mac)
 	}
 	return n
 }
@@ -144,7 +145,7 @@ func (p *paths) station(mac [6]byte) uint32 {
 func (p *paths) Conn(_ *Out, c *Folded) {
 	answered := c.Server.Packets > 0 && c.End != conn.EndICMPError
 	if h := p.at(c.ID); h.number != 0 && h.stream == c.ID.Stream {
-		p.note(pair(h.number, c.From), h.mac, c, answered)
+		p.note(pair(h.number, c.From), p.stations[h.number-1], c, answered)
 		h.number = 0
 	}
 	if c.ID.Proto != flow.TCP || c.SYNs == 0 || c.From == 0 || c.To == 0 {
