@@ -12,6 +12,7 @@ const perPage = 32
 type List[T any] struct {
 	pages []*[perPage]T
 	n     int
+	none  []T // a page of nothing
 }
 
 // Len is the number of records.
@@ -23,12 +24,23 @@ func (l *List[T]) At(i int) *T { return &l.pages[uint(i)/perPage][uint(i)%perPag
 // Add appends one.
 func (l *List[T]) Add(v *T) {
 	if l.n == len(l.pages)*perPage {
-		page := new([perPage]T)
-		clear(page[:]) // memory that is read before it is written is had from the system twice
-		l.pages = append(l.pages, page)
+		l.pages = append(l.pages, l.page())
 	}
 	l.n++
 	*l.At(l.n - 1) = *v
+}
+
+// page returns an empty one that was written: memory that is read before it is written is
+// had from the system twice. To clear it would read it first, for the sake of pointers, as
+// long as the garbage collector marks. What is made and copied to at once is not read.
+func (l *List[T]) page() *[perPage]T {
+	if l.none == nil {
+		l.none = make([]T, perPage)
+	}
+	none := l.none
+	page := make([]T, len(none))
+	copy(page, none)
+	return (*[perPage]T)(page)
 }
 
 // Cut leaves the first n.

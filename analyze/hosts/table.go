@@ -19,6 +19,7 @@ type place[V any] struct {
 
 const (
 	leastPlaces = 16
+	stride      = 64                 // places that surely have no page of memory between them: they take 64 bytes at most
 	multiplier  = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio
 )
 
@@ -67,7 +68,9 @@ func (t *Table[V]) grow() {
 		t.seed = seed()
 	}
 	t.places = make([]place[V], max(leastPlaces, 2*len(old)))
-	clear(t.places) // or the system gives each page twice: find reads before it is written
+	for i := 0; i < len(t.places); i += stride { // or the system gives each page twice: find reads before it is written
+		t.places[i].key = 0
+	}
 	for i := range old {
 		if old[i].key != 0 {
 			t.places[t.find(old[i].key)] = old[i]
