@@ -3,15 +3,14 @@ package tcp
 import "math"
 
 // any takes any segment: the long way.
-func (t *Tracker) any(c *connection, s *Segment, v *View) Marks {
+func (t *Tracker) any(c *connection, from, to *half, s *Segment, v *View) Marks {
 	var f, b side
-	d := s.Dir & 1
-	t.unfold(&f, &c.half[d], c.half[d^1].acked, d)
-	t.unfold(&b, &c.half[d^1], c.half[d].acked, d^1)
+	t.unfold(&f, from, to.acked, s.Dir)
+	t.unfold(&b, to, from.acked, s.Dir^1)
 	m := t.judged(c, &f, &b, s, v)
 	t.fold(&f, b.acked)
 	t.fold(&b, f.acked)
-	c.view(f.half, b.half, v)
+	c.view(from, to, v)
 	v.Window = f.scaled()
 	v.Established = c.flags&(established|midStream) != 0
 	if f.flags&hasLimit != 0 && before(f.limit, f.next) {

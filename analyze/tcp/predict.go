@@ -55,13 +55,13 @@ func (t *Tracker) Segment(r Ref, s *Segment, v *View) Marks {
 	case c.flags&calm == 0, s.Seq != f.next, before(b.next, s.Ack), s.Window == 0, s.Header != HeaderWhole,
 		fresh > halfSpace, fresh > 0 && f.more != 0, // it goes back, or ends duplicates
 		s.Flags&(FlagSYN|FlagFIN|FlagRST|FlagACK) != FlagACK, len(s.Options) > 0 && !s.Stamped:
-		return t.any(c, s, v)
+		return t.any(c, f, b, s, v)
 	case s.Len == 0:
 		if fresh == 0 { // says something of the window, or that something is missing
-			return t.any(c, s, v)
+			return t.any(c, f, b, s, v)
 		}
 	case end == 0, !after(end, b.acked) && b.acked != 0, end == b.acked+b.scaled() && b.scale != unknownScale:
-		return t.any(c, s, v)
+		return t.any(c, f, b, s, v)
 	}
 	s.Marks = 0
 	v.Acked = fresh

@@ -93,18 +93,6 @@ func (s *rareSlab) at(i uint32) *rare {
 	return &s.pages[i/rarePage][i%rarePage]
 }
 
-// set gives h the rare r, or none if all of it is usual.
-func (s *rareSlab) set(h *half, r rare) {
-	switch {
-	case r == rare{}:
-		s.put(h)
-		return
-	case h.more == 0:
-		h.more = s.get()
-	}
-	*s.at(h.more) = r
-}
-
 // get returns one that is still to be filled in. There are at most two of a connection, so
 // that they need no bound.
 func (s *rareSlab) get() uint32 {

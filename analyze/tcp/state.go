@@ -101,8 +101,14 @@ func (t *Tracker) fold(f *side, acked uint32) {
 	if odd != 0 {
 		h.flags |= uneven
 	}
-	if odd|f.dups|h.more != 0 {
-		t.rares.set(h, rare{edge: edge, pos: pos, limit: limit, fin: fin, wait: f.wait, last: f.last, dups: f.dups})
+	switch {
+	case odd|f.dups != 0:
+		if h.more == 0 {
+			h.more = t.rares.get()
+		}
+		*t.rares.at(h.more) = rare{edge: edge, pos: pos, limit: limit, fin: fin, wait: f.wait, last: f.last, dups: f.dups}
+	case h.more != 0:
+		t.rares.put(h)
 	}
 }
 
