@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"net/netip"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -38,6 +39,7 @@ type collector struct {
 	said    hosts.Table[said] // of conversations that are not folded yet, by flow.ID.Key
 	corr    []correlate.Correlator
 	listen  []correlate.Listener
+	heard   []heard // by type of body, as they were met
 	greet   []correlate.Greeter
 	read    []correlate.Reader
 	out     correlate.Out
@@ -323,9 +325,35 @@ func (c *collector) publish(e *proto.Event) {
 	if m, ok := e.Body.(*proto.Media); ok {
 		c.described(m)
 	}
-	for _, k := range c.listen {
+	for _, k := range c.listeners(e.Body) {
 		k.Event(&c.out, e)
 	}
+}
+
+// heard are those who are told of events whose body has a type.
+type heard struct {
+	body reflect.Type
+	by   []correlate.Listener
+}
+
+// listeners returns those who want to hear of such an event. There are some dozen types of them,
+// few in one capture.
+func (c *collector) listeners(body any) []correlate.Listener {
+	t := reflect.TypeOf(body)
+	for i := range c.heard {
+		if c.heard[i].body == t {
+			return c.heard[i].by
+		}
+	}
+	h := heard{body: t}
+	for _, k := range c.listen {
+		wants := k.Hears()
+		if len(wants) == 0 || slices.ContainsFunc(wants, func(x any) bool { return reflect.TypeOf(x) == t }) {
+			h.by = append(h.by, k)
+		}
+	}
+	c.heard = append(c.heard, h)
+	return h.by
 }
 
 // tally adds the counts of one batch.

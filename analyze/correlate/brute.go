@@ -74,6 +74,9 @@ type logins struct {
 	trail trail
 }
 
+// Hears implements Listener.
+func (*logins) Hears() []any { return []any{(*proto.Login)(nil)} }
+
 // Event takes logins.
 func (l *logins) Event(_ *Out, e *proto.Event) {
 	x, ok := e.Body.(*proto.Login)

@@ -33,6 +33,9 @@ type Correlator interface {
 // of the lanes (ICMPError, Fragments, Repeated).
 type Listener interface {
 	Correlator
+	// Hears lists a body of each type that Event is called for; none: all are. Most events
+	// matter to one or two listeners of a dozen.
+	Hears() []any
 	Event(o *Out, e *proto.Event)
 }
 

@@ -185,6 +185,9 @@ type freshClient struct {
 	madeUp bool
 }
 
+// Hears implements Listener.
+func (*leases) Hears() []any { return []any{(*proto.Lease)(nil)} }
+
 // Event takes leases.
 func (l *leases) Event(_ *Out, e *proto.Event) {
 	x, ok := e.Body.(*proto.Lease)

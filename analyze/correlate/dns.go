@@ -59,6 +59,9 @@ type tunnels struct {
 	names   hosts.Set     // what stands before a domain, by the place of the domain
 }
 
+// Hears implements Listener.
+func (*tunnels) Hears() []any { return []any{(*dns.Asked)(nil)} }
+
 // Event implements Listener.
 func (t *tunnels) Event(o *Out, e *proto.Event) {
 	a, ok := e.Body.(*dns.Asked)

@@ -73,6 +73,9 @@ type fragmented struct {
 	last     Fragments
 }
 
+// Hears implements Listener.
+func (*fragmented) Hears() []any { return []any{(*Fragments)(nil)} }
+
 // Event takes fragments.
 func (f *fragmented) Event(_ *Out, e *proto.Event) {
 	x, ok := e.Body.(*Fragments)

@@ -107,6 +107,11 @@ type icmpErrors struct {
 	senders map[netip.Addr]*errorSender
 }
 
+// Hears implements Listener.
+func (*icmpErrors) Hears() []any {
+	return []any{(*ICMPError)(nil), (*proto.Redirected)(nil), (*Looped)(nil)}
+}
+
 // Event takes one error message.
 func (x *icmpErrors) Event(_ *Out, ev *proto.Event) {
 	switch e := ev.Body.(type) {

@@ -161,6 +161,9 @@ type station struct {
 // maxClaims bounds the owners of one address that are told apart.
 const maxClaims = 8
 
+// Hears implements Listener: what the time is, any event says.
+func (*neighbours) Hears() []any { return nil }
+
 // Event takes questions, claims, and who is reached through which station.
 func (n *neighbours) Event(_ *Out, e *proto.Event) {
 	n.latest = max(n.latest, e.Time)

@@ -81,6 +81,9 @@ type retries struct {
 	due    int64               // when to judge what is old
 }
 
+// Hears implements Listener.
+func (*retries) Hears() []any { return []any{(*http.Attempt)(nil)} }
+
 // Event implements Listener.
 func (r *retries) Event(o *Out, e *proto.Event) {
 	x, ok := e.Body.(*http.Attempt)

@@ -59,6 +59,9 @@ type searches struct {
 	asked  []searched
 }
 
+// Hears implements Listener.
+func (*searches) Hears() []any { return []any{(*http.Search)(nil)} }
+
 // Event notes searches for a host name.
 func (s *searches) Event(_ *Out, e *proto.Event) {
 	if x, ok := e.Body.(*http.Search); ok && len(s.asked) < maxSearches {

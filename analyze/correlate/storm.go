@@ -82,6 +82,9 @@ type storm struct {
 	seconds uint64
 }
 
+// Hears implements Listener.
+func (*storm) Hears() []any { return []any{(*Repeated)(nil), (*Rate)(nil)} }
+
 // Event takes repeated frames and rates.
 func (s *storm) Event(_ *Out, e *proto.Event) {
 	switch b := e.Body.(type) {

@@ -79,6 +79,9 @@ type checksums struct {
 	tcp   map[flow.ID][]heldSum
 }
 
+// Hears implements Listener.
+func (*checksums) Hears() []any { return []any{(*WrongSum)(nil)} }
+
 // Event takes one packet.
 func (c *checksums) Event(_ *Out, e *proto.Event) {
 	x, ok := e.Body.(*WrongSum)

@@ -64,6 +64,9 @@ type transfers struct {
 	now      int64
 }
 
+// Hears implements Listener.
+func (*transfers) Hears() []any { return []any{(*tftp.Request)(nil)} }
+
 // Event implements Listener.
 func (t *transfers) Event(_ *Out, e *proto.Event) {
 	x, ok := e.Body.(*tftp.Request)

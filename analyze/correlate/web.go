@@ -93,6 +93,9 @@ type redirects struct {
 	long   []*chain // likewise: of two redirections or more
 }
 
+// Hears implements Listener.
+func (*redirects) Hears() []any { return []any{(*http.Redirect)(nil)} }
+
 // Event implements Correlator.
 func (r *redirects) Event(_ *Out, e *proto.Event) {
 	x, ok := e.Body.(*http.Redirect)

@@ -53,6 +53,9 @@ type wentOn struct {
 	ev                 finding.Evidence
 }
 
+// Hears implements Listener.
+func (*resolved) Hears() []any { return []any{(*dns.Asked)(nil), (*dns.Lookup)(nil)} }
+
 // Event implements Listener.
 func (r *resolved) Event(o *Out, e *proto.Event) {
 	switch x := e.Body.(type) {
