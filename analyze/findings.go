@@ -46,10 +46,17 @@ func (l *findings) drop(places []int) {
 	l.Cut(len(kept))
 }
 
+// stride is so many findings that surely have no page of memory between them.
+const stride = 16
+
 // sorted returns them in their order.
 func (l *findings) sorted() []finding.Finding {
-	all := make([]finding.Finding, l.Len())
-	for i, r := range ranked(l.Len(), func(i int) uint64 { return l.At(i).Evidence.First }, func(a, b int) int { return compareFindings(l.At(a), l.At(b)) }) {
+	order := ranked(l.Len(), func(i int) uint64 { return l.At(i).Evidence.First }, func(a, b int) int { return compareFindings(l.At(a), l.At(b)) })
+	all := make([]finding.Finding, len(order))
+	for i := 0; i < len(all); i += stride { // or the system gives each page twice: the garbage collector reads before it is written
+		all[i].Severity = 0
+	}
+	for i, r := range order {
 		all[i] = *l.At(int(r.At))
 	}
 	return all
