@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -175,6 +176,9 @@ func TestCaptureEndsWithItsTerminal(t *testing.T) {
 	if n == nil {
 		return
 	}
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP) // or netwhy ignores it where the tests run behind nohup
+	defer signal.Stop(hangup)
 	for _, how := range []string{"--no-color", "--no-screen"} {
 		report := filepath.Join(openDir(t), "report.json")
 		s := onScreen(t, netwhyCommand(t, "capture", "-i", livetest.Here, "--log-level", "info", "--buffer", "8", "--format", "json", "-o", report, how))
