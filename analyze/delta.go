@@ -143,10 +143,7 @@ func (d *delta) marks(m tcp.Marks) {
 func (d *delta) carry(name int, frame uint64) {
 	if x := &d.carried[name]; x.at != frame {
 		x.at = frame
-		if x.n == 0 {
-			d.named = append(d.named, uint32(name))
-		}
-		x.n++
+		d.add(name, 1)
 	}
 }
 

@@ -131,10 +131,11 @@ func (l *lane) give(list int, payload []byte) {
 }
 
 func (l *lane) giveOne(name int) {
-	if name >= int(decode.Protos) || !l.pkt.Protos.Has(decode.Proto(name)) { // or the decoder has counted it
-		l.d.carry(name, l.frame.Number)
-		l.unclaimed.given[name]++
+	if name < int(decode.Protos) && l.pkt.Protos.Has(decode.Proto(name)) {
+		return // the decoder has counted it
 	}
+	l.d.carry(name, l.frame.Number)
+	l.unclaimed.given[name]++
 }
 
 // stale reports whether Wireshark reads nothing of a segment with such marks: its bytes

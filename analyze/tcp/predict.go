@@ -1,10 +1,6 @@
 package tcp
 
-import (
-	"math"
-
-	"netwhy/analyze/flow"
-)
+import "netwhy/analyze/flow"
 
 // Of a calm connection nothing is rare but dups, so that edge, pos and limit move along with
 // next and acked.
@@ -16,9 +12,6 @@ const (
 	oddHalf  = uneven | hasFIN | lastKeepAlive | lastProbe | overAcked
 	needHalf = hasISN | seen | hasWindow | hasPos | hasLimit
 )
-
-// halfSpace is the farthest that a number can be ahead of another (before).
-const halfSpace = 1 << 31
 
 // weigh tells of a connection, after a segment that took the long way, whether it is calm:
 // it stands, no measure of its beginning is open, and in both directions all that was sent
@@ -53,7 +46,7 @@ func (t *Tracker) Segment(r Ref, s *Segment, v *View) Marks {
 	end, fresh := s.Seq+s.Len, s.Ack-f.acked
 	switch {
 	case c.flags&calm == 0, s.Seq != f.next, before(b.next, s.Ack), s.Window == 0, s.Header != HeaderWhole,
-		fresh > halfSpace, fresh > 0 && f.more != 0, // it goes back, or ends duplicates
+		before(s.Ack, f.acked), fresh > 0 && f.more != 0, // it goes back, or ends duplicates
 		s.Flags&(FlagSYN|FlagFIN|FlagRST|FlagACK) != FlagACK, len(s.Options) > 0 && !s.Stamped:
 		return t.any(c, f, b, s, v)
 	case s.Len == 0:
@@ -84,12 +77,7 @@ func (t *Tracker) Segment(r Ref, s *Segment, v *View) Marks {
 		f.next, f.nextAt = end, s.Time
 		f.flags |= delivered
 		f.out = min(f.out, listBound) + 1
-		if s.Frame-1 < math.MaxUint32 && int(f.kept) < t.limit.Segments { // as remember
-			f.frame = uint32(s.Frame) //nolint:gosec // it was asked
-			f.kept++
-		} else {
-			t.remember(f, s, end)
-		}
+		t.remember(f, s, end)
 		v.New = s.Len
 		switch {
 		case f.flags&unwanted != 0:
@@ -102,7 +90,7 @@ func (t *Tracker) Segment(r Ref, s *Segment, v *View) Marks {
 		}
 	}
 	c.view(f, b, v)
-	v.Window = uint32(s.Window) << (f.scale & scaleBits)
+	v.Window = f.scaled()
 	v.Established = true
 	if before(b.acked, f.next) {
 		v.InFlight = f.next - b.acked
