@@ -9,6 +9,7 @@ import (
 	"netwhy/analyze/finding"
 	"netwhy/analyze/flow"
 	"netwhy/analyze/proto"
+	"netwhy/analyze/slab"
 	"netwhy/analyze/tcp"
 	"netwhy/capture/packet"
 )
@@ -25,20 +26,20 @@ type Ref uint32
 // capture order.
 type Books struct {
 	diaries map[Ref]*diary // nil: none are kept
-	records slab[record]
-	talks   slab[talk]
+	records slab.Slab[record]
+	talks   slab.Slab[talk]
 	bulks   pool[bulk]
 	mends   pool[[2]mend]
 	rares   pool[rare]
 	tallies pool[tally]
-	queries slab[queries]
-	parts   slab[conn.Ledger]   // of queries
-	worst   slab[conn.Exchange] // of queries
-	none    *rare               // what talks without trouble share; never written to
-	noTally *tally              // likewise
-	noMend  *mend               // likewise
-	blank   *talk               // of connections without one; never written to
-	own     conn.Exchange       // the turn that is being put away
+	queries slab.Slab[queries]
+	parts   slab.Slab[conn.Ledger]   // of queries
+	worst   slab.Slab[conn.Exchange] // of queries
+	none    *rare                    // what talks without trouble share; never written to
+	noTally *tally                   // likewise
+	noMend  *mend                    // likewise
+	blank   *talk                    // of connections without one; never written to
+	own     conn.Exchange            // the turn that is being put away
 	emit    func(conv uint32, f finding.Finding)
 	sev     map[finding.Code]finding.Severity
 	latest  int64 // time of the latest packet of any conversation
@@ -49,8 +50,6 @@ type Books struct {
 // replaces the earlier one.
 func New(opt Options, emit func(conv uint32, f finding.Finding)) *Books {
 	b := &Books{
-		records: newSlab[record](), talks: newSlab[talk](), queries: newSlab[queries](),
-		parts: newSlab[conn.Ledger](), worst: newSlab[conn.Exchange](),
 		emit: emit, sev: map[finding.Code]finding.Severity{}, none: &rare{}, noTally: &tally{}, noMend: &mend{},
 	}
 	if opt.Diary {
@@ -67,7 +66,7 @@ func New(opt Options, emit func(conv uint32, f finding.Finding)) *Books {
 
 // Open begins the book of a conversation; conv is the lane's number of it.
 func (b *Books) Open(conv uint32, key *flow.Key, _ bool) Ref {
-	n, r := b.records.get()
+	n, r := b.records.Get()
 	*r = record{conv: conv, scale: [2]int8{-1, -1}}
 	if key.Proto == flow.UDP {
 		r.flags |= flagUDP
@@ -78,9 +77,9 @@ func (b *Books) Open(conv uint32, key *flow.Key, _ bool) Ref {
 // talkOf returns the talk of a conversation, made when it is first wanted.
 func (b *Books) talkOf(r *record) *talk {
 	if r.talk != 0 {
-		return b.talks.at(r.talk)
+		return b.talks.At(r.talk)
 	}
-	n, t := b.talks.get()
+	n, t := b.talks.Get()
 	t.b = b
 	t.clear()
 	r.talk = n
@@ -146,14 +145,12 @@ func (t *talk) firstWords(r *record) {
 // Empty tells that no more conversations will begin: the memory of those that are
 // closed from now on is given back.
 func (b *Books) Empty() {
-	if len(b.records.pages) > 0 {
-		b.records.empty()
-	}
+	b.records.Empty()
 }
 
 func (b *Books) forget(r *record, ref Ref) {
 	if r.talk != 0 {
-		t := b.talks.at(r.talk)
+		t := b.talks.At(r.talk)
 		if t.rare != b.none {
 			b.rares.put(t.rare)
 		}
@@ -169,21 +166,21 @@ func (b *Books) forget(r *record, ref Ref) {
 			b.bulks.put(t.bulk)
 		}
 		t.clear()
-		b.talks.put(r.talk)
+		b.talks.Put(r.talk)
 		r.talk = 0
 	}
 	if n := r.queries(); n != 0 {
-		q := b.queries.at(n)
+		q := b.queries.At(n)
 		if q.worst != 0 {
-			*b.worst.at(q.worst) = conn.Exchange{} // its strings
-			b.worst.put(q.worst)
+			*b.worst.At(q.worst) = conn.Exchange{} // its strings
+			b.worst.Put(q.worst)
 		}
 		if q.parts != 0 {
-			b.parts.put(q.parts)
+			b.parts.Put(q.parts)
 		}
-		b.queries.put(n)
+		b.queries.Put(n)
 	}
-	b.records.put(uint32(ref))
+	b.records.Put(uint32(ref))
 }
 
 // pool keeps used items for later.
@@ -233,13 +230,13 @@ func (b *Books) Datagram(ref Ref, d flow.Dir, f *packet.Frame, p *decode.Packet,
 	if ref == 0 || copied {
 		return
 	}
-	r := b.records.at(uint32(ref))
+	r := b.records.At(uint32(ref))
 	r.note(f.Number, f.Time, d&1, p.PayloadLen, f.WireLen, p.TTL)
 	if y := b.diaryOf(ref); y != nil {
 		y.datagram(d, p.NetLen())
 	}
 	if r.talk != 0 {
-		b.talks.at(r.talk).heardAgain(f.Time)
+		b.talks.At(r.talk).heardAgain(f.Time)
 	}
 }
 
@@ -250,13 +247,13 @@ func (b *Books) Segment(ref Ref, s *tcp.Segment, m tcp.Marks, v *tcp.View) {
 	if ref == 0 {
 		return
 	}
-	r := b.records.at(uint32(ref))
+	r := b.records.At(uint32(ref))
 	if b.diaries != nil {
 		b.diarySegment(ref, s, m) // copies too: Zeek takes each frame for a packet
 	}
 	var t *talk
 	if r.talk != 0 {
-		t = b.talks.at(r.talk)
+		t = b.talks.At(r.talk)
 	}
 	if t == nil || s.Flags&tcp.FlagRST != 0 {
 		if !b.copied(r, t, s) {
@@ -325,7 +322,7 @@ func (b *Books) ICMPError(ref Ref, e *correlate.ICMPError, frame uint64, at int6
 	if ref == 0 {
 		return
 	}
-	r := b.records.at(uint32(ref))
+	r := b.records.At(uint32(ref))
 	t := b.talkOf(r)
 	t.odd()
 	dst := e.Quoted.A
@@ -347,7 +344,7 @@ func (b *Books) ICMPError(ref Ref, e *correlate.ICMPError, frame uint64, at int6
 // connected; it stands in the ledger of the first exchange.
 func (b *Books) Lookup(ref Ref, start, end int64) {
 	if ref != 0 && end > start {
-		b.talkOf(b.records.at(uint32(ref))).lookup = [2]int64{start, end}
+		b.talkOf(b.records.At(uint32(ref))).lookup = [2]int64{start, end}
 	}
 }
 
@@ -361,7 +358,7 @@ func (b *Books) Exchange(ref Ref, x *conn.Exchange) {
 	if ref == 0 {
 		return
 	}
-	r := b.records.at(uint32(ref))
+	r := b.records.At(uint32(ref))
 	if r.flags&flagUDP != 0 {
 		b.asked(r, x)
 		return
@@ -389,7 +386,7 @@ func (b *Books) Early(ref Ref) {
 	if ref == 0 {
 		return
 	}
-	r := b.records.at(uint32(ref))
+	r := b.records.At(uint32(ref))
 	if r.flags&flagUDP == 0 {
 		b.find(r, false, "")
 	}
@@ -399,13 +396,13 @@ func (b *Books) Early(ref Ref) {
 // moment of a live run.
 func (b *Books) Peek(ref Ref, sum *conn.Summary) {
 	if ref != 0 {
-		b.summary(b.records.at(uint32(ref)), proto.Over, sum)
+		b.summary(b.records.At(uint32(ref)), proto.Over, sum)
 	}
 }
 
 // Bytes is what was seen of a conversation on the wire so far.
 func (b *Books) Bytes(ref Ref) uint64 {
-	r := b.records.at(uint32(ref))
+	r := b.records.At(uint32(ref))
 	return r.wire[0] + r.wire[1]
 }
 
@@ -415,12 +412,12 @@ func (b *Books) Close(ref Ref, why proto.End, sum *conn.Summary) {
 	if ref == 0 {
 		return
 	}
-	r := b.records.at(uint32(ref))
+	r := b.records.At(uint32(ref))
 	if r.askedLen > 0 {
 		b.talkOf(r)
 	}
 	if r.talk != 0 {
-		b.talks.at(r.talk).over(r)
+		b.talks.At(r.talk).over(r)
 	}
 	b.summary(r, why, sum)
 	if y := b.diaryOf(ref); y != nil {

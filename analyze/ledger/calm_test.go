@@ -14,10 +14,10 @@ import (
 // long measures a segment as Segment does, without the short way.
 func (w *world) long(s *tcp.Segment, m tcp.Marks, v *tcp.View) {
 	b := w.books
-	r := b.records.at(uint32(w.ref))
+	r := b.records.At(uint32(w.ref))
 	var t *talk
 	if r.talk != 0 {
-		t = b.talks.at(r.talk)
+		t = b.talks.At(r.talk)
 	}
 	if !b.copied(r, t, s) {
 		b.segment(r, t, s, m, v)
@@ -35,9 +35,9 @@ func TestCalmWay(t *testing.T) {
 			s.Frame = uint64(i + 1)
 			var v, w tcp.View
 			var was talk
-			a, b := short.books.records.at(uint32(short.ref)), long.books.records.at(uint32(long.ref))
+			a, b := short.books.records.At(uint32(short.ref)), long.books.records.At(uint32(long.ref))
 			if a.talk != 0 {
-				was = *short.books.talks.at(a.talk)
+				was = *short.books.talks.At(a.talk)
 			}
 			m, n := short.track.Segment(short.conv, &s, &v), long.track.Segment(long.conv, &s, &w)
 			short.books.Segment(short.ref, &s, m, &v)
@@ -53,7 +53,7 @@ func TestCalmWay(t *testing.T) {
 			if a.talk == 0 {
 				continue
 			}
-			x, y := *short.books.talks.at(a.talk), *long.books.talks.at(b.talk)
+			x, y := *short.books.talks.At(a.talk), *long.books.talks.At(b.talk)
 			x.b, y.b = nil, nil
 			if !reflect.DeepEqual(x, y) {
 				t.Fatalf("seed %d, %+v: talk\n%+v\nthe long way\n%+v", seed, s, x, y)

@@ -21,7 +21,7 @@ type report struct {
 func (b *Books) find(r *record, final bool, end conn.End) {
 	p := report{b: b, r: r, final: final, end: end}
 	if r.talk != 0 {
-		p.t = b.talks.at(r.talk)
+		p.t = b.talks.At(r.talk)
 	} else {
 		if !r.worthTelling(final) {
 			return

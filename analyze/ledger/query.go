@@ -18,9 +18,9 @@ type queries struct {
 func (b *Books) asked(r *record, e *conn.Exchange) {
 	var q *queries
 	if n := r.queries(); n != 0 {
-		q = b.queries.at(n)
+		q = b.queries.At(n)
 	} else {
-		r.askedSeq, q = b.queries.get()
+		r.askedSeq, q = b.queries.Get()
 		*q = queries{}
 	}
 	b.blank.split(r, e, false)
@@ -35,13 +35,13 @@ func (b *Books) asked(r *record, e *conn.Exchange) {
 			b.spent(q, conn.Part(p), ns)
 		}
 	}
-	if !notable(e, lost) || q.worst != 0 && lost <= avoidable(&b.worst.at(q.worst).Ledger) {
+	if !notable(e, lost) || q.worst != 0 && lost <= avoidable(&b.worst.At(q.worst).Ledger) {
 		return
 	}
 	if q.worst == 0 {
-		q.worst, _ = b.worst.get()
+		q.worst, _ = b.worst.Get()
 	}
-	*b.worst.at(q.worst) = *e
+	*b.worst.At(q.worst) = *e
 }
 
 // spent adds ns of a part. A lookup has one part only.
@@ -51,12 +51,12 @@ func (b *Books) spent(q *queries, p conn.Part, ns int64) {
 		return
 	}
 	if q.parts == 0 {
-		n, l := b.parts.get()
+		n, l := b.parts.Get()
 		*l = conn.Ledger{}
 		l.Add(q.part, q.took)
 		q.parts = n
 	}
-	b.parts.at(q.parts).Add(p, ns)
+	b.parts.At(q.parts).Add(p, ns)
 }
 
 // asks fills in what exchanges there were.
@@ -64,12 +64,12 @@ func (b *Books) asks(q *queries, sum *conn.Summary) {
 	sum.Exchanges, sum.FailedExchanges = q.n, q.failed
 	sum.Score = q.lost
 	if q.parts != 0 {
-		sum.Parts = *b.parts.at(q.parts)
+		sum.Parts = *b.parts.At(q.parts)
 	} else if q.took != 0 {
 		sum.Parts.Add(q.part, q.took)
 	}
 	if q.worst != 0 {
-		w := *b.worst.at(q.worst)
+		w := *b.worst.At(q.worst)
 		sum.Worst = &w
 	}
 }

@@ -75,68 +75,6 @@ const (
 // side gives the flag of one direction.
 func side(flag uint32, d flow.Dir) uint32 { return flag << (d & 1) }
 
-// Items of a slab's page: a short run stays small, a long one never copies. One size,
-// known to the compiler, for all of them: an item is found without a bound to look up.
-const (
-	pageBits = 4
-	pageSize = 1 << pageBits
-)
-
-// slab hands out numbered items of one kind and takes them back. Number 0 is
-// never given. What get returns is as it was put back: the user clears it.
-type slab[T any] struct {
-	pages []*[pageSize]T
-	free  []uint32
-	next  uint32
-	gone  []uint8 // while emptied: items of each page that were put back
-}
-
-func newSlab[T any]() slab[T] { return slab[T]{next: 1} }
-
-// at finds an item. Items never move.
-func (s *slab[T]) at(n uint32) *T { return &s.pages[n>>pageBits][n%pageSize] }
-
-func (s *slab[T]) get() (uint32, *T) {
-	if k := len(s.free); k > 0 {
-		n := s.free[k-1]
-		s.free = s.free[:k-1]
-		return n, s.at(n)
-	}
-	if int(s.next>>pageBits) == len(s.pages) {
-		page := new([pageSize]T)
-		clear(page[:]) // memory that is read before it is written is had from the system twice
-		s.pages = append(s.pages, page)
-	}
-	n := s.next
-	s.next++
-	return n, s.at(n)
-}
-
-func (s *slab[T]) put(n uint32) {
-	if s.gone == nil {
-		s.free = append(s.free, n)
-		return
-	}
-	p := n >> pageBits
-	if s.gone[p]++; s.gone[p] == pageSize {
-		s.pages[p] = nil
-	}
-}
-
-// empty begins to give pages back to the collector when all of their items were put
-// back: there is no get any more.
-func (s *slab[T]) empty() {
-	s.gone = make([]uint8, len(s.pages))
-	s.gone[0]++ // number 0
-	for n := s.next; int(n>>pageBits) < len(s.pages); n++ {
-		s.gone[n>>pageBits]++ // never used
-	}
-	for _, n := range s.free {
-		s.put(n)
-	}
-	s.free = nil
-}
-
 // queries is the number in Books.queries of a UDP conversation.
 func (r *record) queries() uint32 {
 	if r.flags&flagUDP == 0 {

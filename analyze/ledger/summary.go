@@ -22,7 +22,7 @@ func (b *Books) summary(r *record, why proto.End, sum *conn.Summary) {
 	seen := r.flags & (flagSeen | flagSeenServer)
 	sum.OneSided = seen != flagSeen|flagSeenServer && r.flags&flagUDP == 0 && r.packets[0]+r.packets[1] > 1
 	if r.talk != 0 {
-		t := b.talks.at(r.talk)
+		t := b.talks.At(r.talk)
 		if r.flags&flagUDP == 0 {
 			t.exchanges(sum)
 		}
@@ -32,7 +32,7 @@ func (b *Books) summary(r *record, why proto.End, sum *conn.Summary) {
 	}
 	if r.flags&flagUDP != 0 {
 		if n := r.queries(); n != 0 {
-			b.asks(b.queries.at(n), sum)
+			b.asks(b.queries.At(n), sum)
 		}
 		if sum.End == "" {
 			sum.End = conn.EndOpen
@@ -65,7 +65,7 @@ func (b *Books) tcpSummary(r *record, why proto.End, sum *conn.Summary) {
 	sum.EndFrame = r.end
 	switch {
 	case sum.End != conn.EndOpen:
-	case r.unanswered() && r.talk != 0 && b.talks.at(r.talk).icmp.n > 0:
+	case r.unanswered() && r.talk != 0 && b.talks.At(r.talk).icmp.n > 0:
 		sum.End = conn.EndICMPError
 	case r.unanswered():
 		sum.End = conn.EndNoAnswer
@@ -86,7 +86,7 @@ func (b *Books) tcpSummary(r *record, why proto.End, sum *conn.Summary) {
 		}
 		s.Unique = r.bytes[d]
 		if r.talk != 0 {
-			b.talks.at(r.talk).sideOf(d, s)
+			b.talks.At(r.talk).sideOf(d, s)
 		}
 	}
 	if sum.End == conn.EndNoAnswer && r.syns > 1 {

@@ -33,7 +33,7 @@ func (b *Books) Checksum(ref Ref, s *tcp.Segment) {
 	if ref == 0 {
 		return
 	}
-	t := b.talkOf(b.records.at(uint32(ref)))
+	t := b.talkOf(b.records.At(uint32(ref)))
 	t.odd()
 	x := &t.sums[s.Dir&1]
 	x.n++
@@ -117,7 +117,7 @@ func (b *Books) Doubtful(ref Ref, d flow.Dir) bool {
 	if ref == 0 {
 		return false
 	}
-	r := b.records.at(uint32(ref))
+	r := b.records.At(uint32(ref))
 	d &= 1
 	if r.packets[d] < fewSegments {
 		return true
@@ -125,7 +125,7 @@ func (b *Books) Doubtful(ref Ref, d flow.Dir) bool {
 	if r.flags&flagDoubt == 0 {
 		return false
 	}
-	t := b.talks.at(r.talk)
+	t := b.talks.At(r.talk)
 	f := &t.voice[d]
 	if f.resent == 0 && t.voice[d^1].dupAcks == 0 {
 		return false

@@ -12,7 +12,7 @@ func TestDoubtEnds(t *testing.T) {
 	t.Parallel()
 	b := New(Options{}, nil)
 	ref := b.Open(1, &flow.Key{Proto: flow.TCP}, true)
-	r := b.records.at(uint32(ref))
+	r := b.records.At(uint32(ref))
 	r.packets[0] = fewSegments
 	k := b.talkOf(r)
 	if b.Doubtful(ref, 0) {

@@ -19,7 +19,7 @@ const (
 func (b *Books) vantage(r *record) string {
 	var t *talk
 	if r.talk != 0 {
-		t = b.talks.at(r.talk)
+		t = b.talks.At(r.talk)
 	}
 	ttl := func(d flow.Dir) uint8 {
 		if t != nil && t.voice[d].ttls > 0 {
@@ -70,7 +70,7 @@ func (b *Books) trust(r *record, sum *conn.Summary) {
 	if r.talk == 0 {
 		return
 	}
-	t := b.talks.at(r.talk)
+	t := b.talks.At(r.talk)
 	n := uint64(t.copies[0].n) + uint64(t.copies[1].n)
 	if t.mirrored(r) {
 		sum.Copies = n

@@ -288,7 +288,7 @@ func (t *Tracker) release(h *half) {
 	if h.more == 0 {
 		return
 	}
-	for i := t.rares.at(h.more).wait; i != 0; {
+	for i := t.rares.At(h.more).wait; i != 0; {
 		n := t.nodes.at(i)
 		if n.block != 0 {
 			t.bytes.put(n.block)

@@ -310,7 +310,8 @@ func (t *Tracker) forget(f *half) {
 	}
 	f.list, f.frame, f.kept = 0, 0, 0
 	if f.more != 0 {
-		t.rares.put(f)
+		t.rares.Put(f.more)
+		f.more = 0
 	}
 }
 

@@ -1,12 +1,11 @@
 package tcp
 
-// The slabs hold no pointer that the collector would follow but those to
+// The three slabs hold no pointer that the collector would follow but those to
 // their pages, and hand memory out by number; what is given back is used first.
 
 // Pages are this large, so that a short run stays small and a long one has few.
 const (
 	connPage  = 1 << 10 // connections
-	rarePage  = 1 << 10 // rares
 	nodePage  = 1 << 12 // nodes
 	blockPage = 1 << 5  // blocks
 	blockSize = 1 << 11 // bytes: a full Ethernet segment and its neighbourhood
@@ -80,41 +79,6 @@ func (s *connSlab) put(r Ref) {
 	c := s.at(r)
 	*c = connection{conv: uint32(s.free)}
 	s.free = r
-}
-
-// rareSlab holds what is not usual of a half. Number 0 is never given.
-type rareSlab struct {
-	pages []*[rarePage]rare
-	free  uint32
-	next  uint32
-}
-
-func (s *rareSlab) at(i uint32) *rare {
-	return &s.pages[i/rarePage][i%rarePage]
-}
-
-// get returns one that is still to be filled in. There are at most two of a connection, so
-// that they need no bound.
-func (s *rareSlab) get() uint32 {
-	if i := s.free; i != 0 {
-		s.free = s.at(i).wait
-		return i
-	}
-	if s.next == 0 {
-		s.next = 1
-	}
-	if int(s.next/rarePage) == len(s.pages) {
-		s.pages = append(s.pages, new([rarePage]rare))
-	}
-	s.next++
-	return s.next - 1
-}
-
-// put takes that of h back.
-func (s *rareSlab) put(h *half) {
-	s.at(h.more).wait = s.free
-	s.free = h.more
-	h.more = 0
 }
 
 // node is a segment that was sent and not yet acknowledged, but for the youngest of most

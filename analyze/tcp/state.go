@@ -51,7 +51,7 @@ type rare struct {
 	pos   uint32 // what is delivered next, if hasPos; usual: next, less a FIN
 	limit uint32 // highest acknowledgement that the other side gave, if hasLimit; usual: the last
 	fin   uint32 // sequence number after the FIN, if hasFIN; usual: next
-	wait  uint32 // head of the ranges beyond a hole, in order; in the free list: the next free one
+	wait  uint32 // head of the ranges beyond a hole, in order
 	last  uint32 // tail of them
 	dups  uint32 // duplicate acknowledgements sent in a row
 }
@@ -73,7 +73,7 @@ func (t *Tracker) unfold(f *side, h *half, acked uint32, d flow.Dir) {
 	f.edge, f.pos, f.limit, f.fin = h.next, pos, acked, h.next
 	f.wait, f.last, f.dups = 0, 0, 0
 	if h.more != 0 {
-		m := t.rares.at(h.more)
+		m := t.rares.At(h.more)
 		f.edge += m.edge
 		f.pos += m.pos
 		f.limit += m.limit
@@ -104,11 +104,12 @@ func (t *Tracker) fold(f *side, acked uint32) {
 	switch {
 	case odd|f.dups != 0:
 		if h.more == 0 {
-			h.more = t.rares.get()
+			h.more, _ = t.rares.Get()
 		}
-		*t.rares.at(h.more) = rare{edge: edge, pos: pos, limit: limit, fin: fin, wait: f.wait, last: f.last, dups: f.dups}
+		*t.rares.At(h.more) = rare{edge: edge, pos: pos, limit: limit, fin: fin, wait: f.wait, last: f.last, dups: f.dups}
 	case h.more != 0:
-		t.rares.put(h)
+		t.rares.Put(h.more)
+		h.more = 0
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"netwhy/analyze/flow"
+	"netwhy/analyze/slab"
 )
 
 // Ref names a connection within its Tracker; 0 is none.
@@ -60,7 +61,7 @@ type Tracker struct {
 	limit Limits
 	h     Handler
 	conns connSlab
-	rares rareSlab
+	rares slab.Slab[rare] // at most two of a connection, so that they need no bound
 	nodes nodeSlab
 	bytes blockSlab
 	given Segment // handed to the Handler for bytes that waited
